@@ -1,0 +1,95 @@
+//! What the witnesses of one target want to read, as data.
+//!
+//! An engine fills this in from the process's own argv and environment; the capture crate carries it out. Because it
+//! is data, `--dry-run` can print everything that would be touched, limits and time-outs sit in one place, and an
+//! engine cannot do I/O.
+
+/// What is known of a process before anything else is read.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct ProcessFacts {
+    /// PID.
+    pub pid: u32,
+    /// Target of `/proc/PID/exe`, with ` (deleted)` cut off.
+    pub exe: Option<String>,
+    /// Command line as delivered. NOT redacted: keep it out of anything that is stored or shown.
+    pub argv: Vec<String>,
+    /// Environment as delivered. NOT redacted.
+    pub environ: Vec<(String, String)>,
+    /// Working directory.
+    pub cwd: Option<String>,
+}
+
+impl ProcessFacts {
+    /// The value of one environment variable.
+    pub fn env(&self, name: &str) -> Option<&str> {
+        self.environ.iter().find(|(key, _)| key == name).map(|(_, value)| value.as_str())
+    }
+}
+
+/// A file to read whole, up to a limit.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct FileWant {
+    /// Name of the artifact.
+    pub artifact: String,
+    /// Path as the process sees it (absolute).
+    pub path: String,
+    /// At most so many bytes.
+    pub limit: u64,
+}
+
+/// A GET to send.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct EndpointWant {
+    /// Name of the artifact.
+    pub artifact: String,
+    /// Path and query, `/props`.
+    pub path: String,
+    /// At most so many bytes of body.
+    pub limit: u64,
+    /// Ask without the API key, to see whether it is really required.
+    pub without_key: bool,
+}
+
+/// Where the server listens.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Address {
+    /// A host and port.
+    Tcp {
+        /// Host name or IP address, as configured (`0.0.0.0` stays as it is).
+        host: String,
+        /// Port.
+        port: u16,
+        /// TLS.
+        tls: bool,
+    },
+    /// A UNIX socket.
+    Unix {
+        /// Its path.
+        path: String,
+    },
+}
+
+/// Everything wanted.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Wants {
+    /// Environment variables to keep: names, or prefixes that end in `*`. All others are dropped unread.
+    pub environment: Vec<String>,
+    /// Flags whose value is a secret (`--api-key`).
+    pub secret_flags: Vec<String>,
+    /// Variables whose value is a secret.
+    pub secret_env: Vec<String>,
+    /// Keys in configuration files whose value is a secret (`api-key`).
+    pub secret_keys: Vec<String>,
+    /// Configuration files that the process may have read.
+    pub files: Vec<FileWant>,
+    /// A log file that the process was told to write.
+    pub log_file: Option<String>,
+    /// Where it was told to listen.
+    pub address: Option<Address>,
+    /// Path prefix of its endpoints, empty or `/v1`-like, without trailing slash.
+    pub prefix: String,
+    /// GETs to send.
+    pub endpoints: Vec<EndpointWant>,
+    /// Model files whose headers to read: artifact name and path.
+    pub checkpoints: Vec<(String, String)>,
+}
