@@ -1,1 +1,22 @@
-//! Placeholder while the workspace is laid.
+//! The only part of ascertain that touches a machine.
+//!
+//! It collects raw bytes and does not interpret them: it knows of no engine. What is to be read comes in as data
+//! ([`Wants`](ascertain_model::wants::Wants)), what was read goes out as a
+//! [`Capture`](ascertain_model::capture::Capture), redacted before it is stored or shown. Everything is read-only, and
+//! everything has a limit: a witness that hangs, lies or fails leaves a gap, never a failed run.
+
+pub mod collect;
+pub mod directory;
+pub mod file;
+pub mod http;
+pub mod pack;
+pub mod process;
+pub mod redact;
+pub mod seal;
+pub mod sockets;
+pub mod witness;
+
+pub use collect::{Options, collect, describe};
+pub use directory::{Stored, read_any};
+pub use redact::{Redactor, SecretNames};
+pub use seal::seal;

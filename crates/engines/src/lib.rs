@@ -1,1 +1,127 @@
-//! Placeholder while the workspace is laid.
+//! What ascertain knows of each engine.
+//!
+//! One folder an engine: data (what its flags, lines, fields and metrics mean, each with the release it was seen on)
+//! and the few readers its formats need. This crate reads captures into cases; it does no I/O, so it can be tested
+//! on recordings and cannot touch a machine.
+
+pub mod data;
+pub mod locate;
+pub mod metrics;
+pub mod nearest;
+pub mod template;
+pub mod text;
+
+mod llama_cpp;
+
+use ascertain_model::wants::{ProcessFacts, Wants};
+use ascertain_model::{Capture, Case, Finding, Unasked, WitnessNote};
+
+/// Everything an engine reads out of a capture.
+#[derive(Debug, Clone)]
+pub struct Reading {
+    /// Its release as it states it.
+    pub version: Option<String>,
+    /// Whether its data was made on exactly this release.
+    pub known_release: bool,
+    /// The command line, redacted.
+    pub argv: Vec<String>,
+    /// What the judge is given.
+    pub case: Case,
+    /// What else is worth knowing.
+    pub findings: Vec<Finding>,
+    /// Settings in force that nobody asked for.
+    pub unasked: Vec<Unasked>,
+    /// Who testified.
+    pub witnesses: Vec<WitnessNote>,
+}
+
+/// A few requests that settle what only traffic can settle.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Experiment {
+    /// Its name, part of the artifact's name: `exercise_NAME_N.json`.
+    pub name: &'static str,
+    /// Settings it settles.
+    pub settles: Vec<String>,
+    /// Why it is sent, one line for the user.
+    pub why: String,
+    /// The requests, in order; sent until one of them is answered in a way that settles the matter.
+    pub requests: Vec<Post>,
+    /// GETs to repeat afterwards: artifact and path.
+    pub after: Vec<(String, String)>,
+}
+
+/// A POST of JSON.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Post {
+    /// Path.
+    pub path: String,
+    /// JSON text.
+    pub body: String,
+}
+
+/// An engine.
+pub trait Engine: Sync {
+    /// Its name in reports.
+    fn name(&self) -> &'static str;
+    /// Whether a process with this executable (file name only) is this engine.
+    fn recognises(&self, executable: &str) -> bool;
+    /// Names of the artifacts it reads; `*` stands for any run of characters.
+    fn artifacts(&self) -> &'static [&'static str];
+    /// What to collect from a process.
+    fn wants(&self, facts: &ProcessFacts) -> Wants;
+    /// Names by which an operator may call the service: model, aliases.
+    fn names(&self, facts: &ProcessFacts) -> Vec<String>;
+    /// Reads a capture.
+    fn read(&self, capture: &Capture) -> Reading;
+    /// What to send to settle what nothing else does.
+    fn experiments(&self, capture: &Capture) -> Vec<Experiment>;
+}
+
+/// All engines. A test asserts that no folder was forgotten.
+pub const ENGINES: &[&dyn Engine] = &[&llama_cpp::LlamaCpp];
+
+/// The engine of a process, by the file name of its executable.
+pub fn by_executable(path: &str) -> Option<&'static dyn Engine> {
+    let name = path.rsplit('/').next().unwrap_or(path);
+    ENGINES.iter().copied().find(|engine| engine.recognises(name))
+}
+
+/// The engine of a capture: from the command line it recorded.
+pub fn by_capture(capture: &Capture) -> Option<&'static dyn Engine> {
+    let words = |name: &str, pointer: &str| -> Vec<String> {
+        capture
+            .bytes(name)
+            .and_then(|bytes| serde_json::from_slice::<serde_json::Value>(bytes).ok())
+            .and_then(|value| value.pointer(pointer).cloned())
+            .and_then(|value| serde_json::from_value(value).ok())
+            .unwrap_or_default()
+    };
+    let exe: Option<String> = capture
+        .bytes("process.json")
+        .and_then(|bytes| serde_json::from_slice::<serde_json::Value>(bytes).ok())
+        .and_then(|value| value.get("exe").and_then(|exe| exe.as_str()).map(str::to_string));
+    exe.into_iter()
+        .chain(words("proc_cmdline.json", ""))
+        .chain(words("meta.json", "/argv"))
+        .find_map(|word| by_executable(&word))
+}
+
+#[cfg(test)]
+mod tests {
+    #[test]
+    fn every_engine_folder_is_in_the_list() {
+        let here = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("src");
+        let folders = std::fs::read_dir(here)
+            .expect("src is readable")
+            .filter_map(Result::ok)
+            .filter(|entry| entry.path().is_dir())
+            .count();
+        assert_eq!(folders, super::ENGINES.len());
+    }
+
+    #[test]
+    fn the_data_of_every_engine_fits_together() {
+        let data = super::llama_cpp::data();
+        assert!(data.settings.len() > 200);
+    }
+}

@@ -426,7 +426,12 @@ fn lacking(evidence: &[Evidence]) -> String {
 fn judge_effect(case: &Case, claim: &Claim, value: &Verdict, evidence: &[Evidence]) -> Option<Verdict> {
     let spec = claim.effect.as_ref()?;
     if matches!(case.state, State::Failed { .. }) {
-        return Some(Verdict::Unproven { lacking: "the server did not start".to_string() });
+        return Some(match value {
+            Verdict::Contradicted { between, diagnosis } => {
+                Verdict::Contradicted { between: *between, diagnosis: diagnosis.clone() }
+            }
+            _ => Verdict::Unproven { lacking: "the server did not start".to_string() },
+        });
     }
     let of_this_start: Vec<&Evidence> =
         evidence.iter().filter(|one| one.start == case.start && one.voice == Voice::Effective).collect();
@@ -473,6 +478,7 @@ fn judge_effect(case: &Case, claim: &Claim, value: &Verdict, evidence: &[Evidenc
     match value {
         // Adjusted away, or never there: its value says all there is to say.
         Verdict::Unknown { .. } | Verdict::NotApplicable { .. } => None,
+        Verdict::Adjusted { .. } if of_this_start.is_empty() => None,
         _ if steps > 0 => Some(Verdict::Unproven {
             lacking: format!("0 accepted in {steps} steps, too few to say ({} are enough)", spec.enough_steps),
         }),

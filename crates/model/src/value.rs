@@ -85,8 +85,8 @@ fn same_float(a: f64, b: f64) -> bool {
 impl fmt::Display for Value {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Value::Bool(true) => f.write_str("on"),
-            Value::Bool(false) => f.write_str("off"),
+            Value::Bool(true) => f.write_str("true"),
+            Value::Bool(false) => f.write_str("false"),
             Value::Int(n) => write!(f, "{n}"),
             // A 32-bit float printed with 64-bit digits is noise: show the shortest text that names the same float.
             Value::Float(x) if x.is_finite() => write!(f, "{}", *x as f32),

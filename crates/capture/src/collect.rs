@@ -1,0 +1,412 @@
+//! Collecting a capture: all witnesses at once, each with a deadline, then redaction, then the manifest.
+
+use crate::file::Root;
+use crate::http;
+use crate::process;
+use crate::redact::{Redactor, SecretNames};
+use crate::seal;
+use crate::sockets::{self, Owner};
+use crate::witness::{Context, Found, WITNESSES, gap};
+use ascertain_model::capture::{ArtifactGap, Capture, Manifest, Remark, SCHEMA};
+use ascertain_model::wants::{Address, ProcessFacts, Wants};
+use serde_json::json;
+use std::collections::{BTreeMap, BTreeSet};
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::sync::mpsc::{self, RecvTimeoutError};
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
+
+/// A witness gets so much longer than its deadline before it is given up: time to say itself why it is late.
+const GRACE: Duration = Duration::from_millis(250);
+
+/// What the user decides.
+#[derive(Clone)]
+pub struct Options {
+    /// The process, where there is one.
+    pub pid: Option<u32>,
+    /// Where to ask, whatever the process was told.
+    pub address: Option<Address>,
+    /// Where the log is, whatever the process was told.
+    pub log: Option<PathBuf>,
+    /// Sent to endpoints that want one. Redacted everywhere.
+    pub api_key: Option<String>,
+    /// How long each witness may take.
+    pub timeout: Duration,
+    /// The target as the user named it.
+    pub target: String,
+    /// Name and version of the tool, for the manifest.
+    pub tool: String,
+}
+
+impl std::fmt::Debug for Options {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Options")
+            .field("pid", &self.pid)
+            .field("address", &self.address)
+            .field("log", &self.log)
+            .field("api_key", &self.api_key.as_ref().map(|_| crate::redact::MARK))
+            .field("timeout", &self.timeout)
+            .field("target", &self.target)
+            .field("tool", &self.tool)
+            .finish()
+    }
+}
+
+impl Default for Options {
+    fn default() -> Self {
+        Options {
+            pid: None,
+            address: None,
+            log: None,
+            api_key: None,
+            timeout: Duration::from_secs(5),
+            target: String::new(),
+            tool: concat!("ascertain ", env!("CARGO_PKG_VERSION")).to_owned(),
+        }
+    }
+}
+
+/// Where to ask, and what was noticed while finding out.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Chosen {
+    /// The address, or why there is none.
+    pub address: Result<Address, ArtifactGap>,
+    /// What should be told.
+    pub remarks: Vec<Remark>,
+}
+
+/// Collects everything that is wanted.
+pub fn collect(wants: &Wants, facts: Option<&ProcessFacts>, options: &Options) -> Capture {
+    collect_with(wants, facts, options).0
+}
+
+/// Collects everything that is wanted, and hands over the redactor that now knows all secrets, for artifacts that are
+/// [added](add) later.
+pub fn collect_with(wants: &Wants, facts: Option<&ProcessFacts>, options: &Options) -> (Capture, Redactor) {
+    let began = Instant::now();
+    let taken = SystemTime::now();
+    let facts = facts.cloned().or_else(|| process::facts(options.pid?).ok());
+    let pid = facts.as_ref().map(|facts| facts.pid).or(options.pid);
+    let start = pid.and_then(|pid| process::start(pid).ok());
+    let chosen = choose_address(wants, pid, options);
+    let mut remarks = chosen.remarks;
+    let context = Arc::new(Context {
+        wants: wants.clone(),
+        root: pid.map_or_else(Root::ours, Root::of),
+        log: options.log.clone(),
+        api_key: options.api_key.clone(),
+        address: chosen.address,
+        timeout: options.timeout,
+        began,
+        facts: facts.clone(),
+    });
+    let found = hear(&context);
+
+    // Secrets are learned from everything before anything is rewritten.
+    let mut redactor = redactor(wants, facts.as_ref(), options);
+    for found in &found {
+        if let Some(bytes) = &found.bytes {
+            redactor.learn_artifact(&found.entry.name, bytes);
+            if wants.files.iter().any(|want| want.artifact == found.entry.name) {
+                redactor.learn_config(bytes);
+            }
+        }
+    }
+    if let Some(pid) = pid {
+        remarks.extend(changes(pid, start.as_ref()));
+    }
+    let mut capture = Capture {
+        manifest: Manifest {
+            schema: SCHEMA.to_owned(),
+            tool: options.tool.clone(),
+            target: redactor.text(&options.target),
+            host: std::fs::read_to_string("/proc/sys/kernel/hostname").ok().map(|name| name.trim().to_owned()),
+            start,
+            taken: Some(rfc3339(taken)),
+            artifacts: Vec::new(),
+            remarks: remarks
+                .into_iter()
+                .map(|remark| Remark { text: redactor.text(&remark.text), ..remark })
+                .collect(),
+        },
+        artifacts: BTreeMap::new(),
+    };
+    for found in found {
+        let mut entry = found.entry;
+        entry.source = redactor.text(&entry.source);
+        if let Some(gap) = &mut entry.gap {
+            gap.text = redactor.text(&gap.text);
+        }
+        entry.partial = entry.partial.map(|partial| redactor.text(&partial));
+        if let Some(bytes) = found.bytes {
+            let bytes = redact(&redactor, &entry.name, &bytes);
+            capture.artifacts.insert(entry.name.clone(), bytes);
+        }
+        capture.manifest.artifacts.push(entry);
+    }
+    seal::seal(&mut capture);
+    (capture, redactor)
+}
+
+/// A redactor that knows what the process was given and what the user gave us. What configuration files hold is not
+/// known to it yet: prefer the one of [`collect_with`].
+pub fn redactor(wants: &Wants, facts: Option<&ProcessFacts>, options: &Options) -> Redactor {
+    let mut redactor = Redactor::new(SecretNames::from(wants));
+    redactor.learn(options.api_key.as_deref());
+    if let Some(facts) = facts {
+        redactor.learn_argv(&facts.argv);
+        redactor.learn_environ(&facts.environ);
+    }
+    // The user may have put a password into a URL.
+    redactor.learn_argv(std::slice::from_ref(&options.target));
+    redactor
+}
+
+/// Adds an artifact to a capture, redacted, or replaces the one of that name. The capture is sealed afterwards.
+pub fn add(capture: &mut Capture, redactor: &Redactor, name: &str, source: &str, bytes: &[u8]) {
+    capture.manifest.artifacts.retain(|entry| entry.name != name);
+    capture.manifest.artifacts.push(seal::entry(name, &redactor.text(source)));
+    capture.artifacts.insert(name.to_owned(), redactor.bytes(name, bytes));
+    seal::seal(capture);
+}
+
+/// Every file, socket and URL that [`collect`] would touch, without touching one.
+pub fn describe(wants: &Wants, facts: Option<&ProcessFacts>, options: &Options) -> Vec<String> {
+    let unknown = || gap("not_asked", "the socket on which the process is found to listen", None);
+    let address = options.address.clone().or_else(|| wants.address.clone()).ok_or_else(unknown);
+    let facts = facts.cloned().or_else(|| options.pid.map(|pid| ProcessFacts { pid, ..ProcessFacts::default() }));
+    let context = Context {
+        wants: wants.clone(),
+        log: options.log.clone(),
+        api_key: options.api_key.clone(),
+        address,
+        root: Root::ours(),
+        timeout: options.timeout,
+        began: Instant::now(),
+        facts,
+    };
+    let redactor = redactor(wants, context.facts.as_ref(), options);
+    let lines = WITNESSES.iter().flat_map(|witness| (witness.plan)(&context));
+    lines.map(|line| redactor.text(&line)).collect()
+}
+
+/// Finds out where to ask: where the user says, else where the process really listens, else where it was told to.
+pub fn choose_address(wants: &Wants, pid: Option<u32>, options: &Options) -> Chosen {
+    let mut remarks = Vec::new();
+    let mut remark = |kind: &str, text: String| remarks.push(Remark { kind: kind.to_owned(), text });
+    let listening = pid.and_then(sockets::listening_of);
+    let elsewhere = pid.is_some_and(|pid| sockets::same_network(pid) == Some(false));
+    let address = if let Some(address) = &options.address {
+        Ok(address.clone())
+    } else if let (true, Some(pid)) = (elsewhere, pid) {
+        Err(gap(
+            "not_permitted",
+            format!("process {pid} lives in another network (a container): its own addresses mean something else here"),
+            Some("say where it can be reached from here: a URL such as `http://HOST:PORT`"),
+        ))
+    } else {
+        let wanted = match &wants.address {
+            Some(Address::Tcp { port, .. }) => Some(*port),
+            _ => None,
+        };
+        match (&wants.address, listening.as_deref()) {
+            (Some(address @ Address::Unix { .. }), _) => Ok(address.clone()),
+            (Some(address), Some(sockets)) if sockets.iter().any(|socket| Some(socket.port) == wanted) => {
+                Ok(address.clone())
+            }
+            (configured, Some([socket, others @ ..])) if others.iter().all(|other| other.port == socket.port) => {
+                if let (Some(port), Some(pid)) = (wanted.filter(|port| *port != 0), pid) {
+                    remark("address", format!("process {pid} listens on port {}, not on {port} as configured", socket.port));
+                }
+                let tls = matches!(configured, Some(Address::Tcp { tls: true, .. }));
+                Ok(Address::Tcp { host: socket.address.to_string(), port: socket.port, tls })
+            }
+            (Some(address), _) => Ok(address.clone()),
+            (None, Some([])) => Err(gap("not_present", "the process does not listen on any TCP port", None)),
+            (None, Some(_)) => Err(gap(
+                "not_asked",
+                "the process listens on several ports",
+                Some("say which one to ask: a URL such as `http://127.0.0.1:PORT`"),
+            )),
+            (None, None) => Err(gap(
+                "not_present",
+                "it is not known where the server listens",
+                Some("say where: a URL such as `http://127.0.0.1:PORT`"),
+            )),
+        }
+    };
+    if let (Some(pid), Ok(address), false) = (pid, &address, elsewhere) {
+        if let Some(text) = impostor(pid, address, listening.as_deref()) {
+            remark("identity", text);
+        }
+    }
+    Chosen { address, remarks }
+}
+
+/// Whether somebody other than the process answers at an address.
+fn impostor(pid: u32, address: &Address, listening: Option<&[sockets::Listener]>) -> Option<String> {
+    let owner = match address {
+        Address::Tcp { host, port, .. } => {
+            let own = listening.is_some_and(|sockets| sockets.iter().any(|socket| socket.port == *port));
+            if own && ["127.0.0.1", "localhost", "0.0.0.0", "::", "::1", ""].contains(&host.as_str()) {
+                return None;
+            }
+            sockets::owner_of(*port, host)
+        }
+        Address::Unix { path } => sockets::owner_of_unix(path),
+    };
+    match owner {
+        Owner::Pid(owners) if owners.iter().all(|owner| !process::related(pid, *owner)) => {
+            let owners: Vec<String> = owners.iter().map(u32::to_string).collect();
+            Some(format!("{} is held by process {}, not by process {pid}", http::shown(address), owners.join(", ")))
+        }
+        Owner::Elsewhere => Some(format!("{} is not an address of the host process {pid} runs on", http::shown(address))),
+        _ => None,
+    }
+}
+
+/// What changed about the process while it was looked at, or before.
+fn changes(pid: u32, start: Option<&ascertain_model::capture::Start>) -> Vec<Remark> {
+    let mut remarks = Vec::new();
+    let mut remark = |kind: &str, text: String| remarks.push(Remark { kind: kind.to_owned(), text });
+    if process::exe_deleted(pid).unwrap_or(false) {
+        remark("executable_replaced", format!("the executable of process {pid} was replaced or removed after it was started"));
+    }
+    match (start, process::start(pid)) {
+        (Some(start), Ok(now)) if now.ticks != start.ticks => {
+            remark("restarted", format!("PID {pid} was given to another process while it was looked at"));
+        }
+        (Some(_), Err(process::Error::Gone { .. })) => {
+            remark("ended", format!("process {pid} ended while it was looked at"));
+        }
+        _ => {}
+    }
+    remarks
+}
+
+enum Message {
+    Found(Box<Found>),
+    Done(Option<String>),
+}
+
+/// Lets all witnesses testify at once. One that is stuck in the kernel cannot be ended from outside: its thread is
+/// left behind, and what it did not bring becomes a gap.
+fn hear(context: &Arc<Context>) -> Vec<Found> {
+    let (sender, receiver) = mpsc::channel::<(usize, Message)>();
+    let mut failed: BTreeMap<usize, ArtifactGap> = BTreeMap::new();
+    let mut running: BTreeSet<usize> = BTreeSet::new();
+    for (index, witness) in WITNESSES.iter().enumerate() {
+        let (context, sender) = (Arc::clone(context), sender.clone());
+        let spawned = std::thread::Builder::new().name(witness.name.to_owned()).spawn(move || {
+            let outcome = catch_unwind(AssertUnwindSafe(|| {
+                (witness.testify)(&context, &mut |mut found| {
+                    found.entry.at_ms = u64::try_from(context.began.elapsed().as_millis()).unwrap_or(u64::MAX);
+                    let _ = sender.send((index, Message::Found(Box::new(found))));
+                });
+            }));
+            let panic = outcome.err().map(|panic| {
+                let text = panic.downcast_ref::<&str>().map(|text| (*text).to_owned());
+                text.or_else(|| panic.downcast_ref::<String>().cloned()).unwrap_or_else(|| "unknown".to_owned())
+            });
+            let _ = sender.send((index, Message::Done(panic)));
+        });
+        match spawned {
+            Ok(_) => {
+                running.insert(index);
+            }
+            Err(error) => {
+                failed.insert(index, gap("malformed", format!("cannot start the {} witness: {error}", witness.name), None));
+            }
+        }
+    }
+    drop(sender);
+    let until = context.deadline() + GRACE;
+    let mut all: Vec<(usize, Found)> = Vec::new();
+    while !running.is_empty() {
+        match receiver.recv_timeout(until.saturating_duration_since(Instant::now())) {
+            Ok((index, Message::Found(found))) => {
+                let known = all.iter().any(|(_, other)| other.entry.name == found.entry.name);
+                if !known && seal::is_name(&found.entry.name) {
+                    all.push((index, *found));
+                }
+            }
+            Ok((index, Message::Done(panic))) => {
+                running.remove(&index);
+                if let Some(text) = panic {
+                    let name = WITNESSES[index].name;
+                    failed.insert(index, gap("malformed", format!("the {name} witness failed: {text} (a bug: please report it)"), None));
+                }
+            }
+            Err(RecvTimeoutError::Timeout | RecvTimeoutError::Disconnected) => break,
+        }
+    }
+    for index in running {
+        let text = format!("the {} witness did not finish within {} ms", WITNESSES[index].name, context.timeout.as_millis());
+        failed.insert(index, gap("timed_out", text, Some("give it more time: `--timeout SECONDS`")));
+    }
+    for (index, gap) in failed {
+        let witness = &WITNESSES[index];
+        let expected = catch_unwind(AssertUnwindSafe(|| (witness.artifacts)(context))).unwrap_or_default();
+        for name in expected {
+            if !all.iter().any(|(_, found)| found.entry.name == name) {
+                all.push((index, Found::gap(&name, witness.name, gap.clone())));
+            }
+        }
+    }
+    all.into_iter().map(|(_, found)| found).collect()
+}
+
+/// Redacts one artifact. In command line and environment the place alone makes a value secret.
+fn redact(redactor: &Redactor, name: &str, bytes: &[u8]) -> Vec<u8> {
+    let items: Option<Vec<String>> = match name {
+        "proc_cmdline.json" | "proc_environ.json" => serde_json::from_slice(bytes).ok(),
+        _ => None,
+    };
+    let Some(items) = items else { return redactor.bytes(name, bytes) };
+    let items = if name == "proc_cmdline.json" {
+        redactor.argv(&items)
+    } else {
+        let variable = |item: &String| match item.split_once('=') {
+            Some((name, value)) => format!("{name}={}", redactor.variable(name, value)),
+            None => redactor.text(item),
+        };
+        items.iter().map(variable).collect()
+    };
+    format!("{:#}\n", json!(items)).into_bytes()
+}
+
+/// A moment as RFC 3339 in UTC, to the millisecond.
+fn rfc3339(moment: SystemTime) -> String {
+    let since = moment.duration_since(UNIX_EPOCH).unwrap_or_default();
+    let (days, seconds) = (since.as_secs() / 86_400, since.as_secs() % 86_400);
+    // Days since 1970 to a date of the Gregorian calendar, counted in eras of 400 years that begin on 1 March.
+    let days = days + 719_468;
+    let (era, day) = (days / 146_097, days % 146_097);
+    let year = (day - day / 1460 + day / 36_524 - day / 146_096) / 365;
+    let day = day - (365 * year + year / 4 - year / 100);
+    let month = (5 * day + 2) / 153;
+    let day = day - (153 * month + 2) / 5 + 1;
+    let month = if month < 10 { month + 3 } else { month - 9 };
+    let year = year + era * 400 + u64::from(month <= 2);
+    let (hour, minute, second) = (seconds / 3600, seconds / 60 % 60, seconds % 60);
+    format!("{year:04}-{month:02}-{day:02}T{hour:02}:{minute:02}:{second:02}.{:03}Z", since.subsec_millis())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn dates() {
+        for (seconds, text) in [
+            (0, "1970-01-01T00:00:00.000Z"),
+            (951_782_400, "2000-02-29T00:00:00.000Z"),
+            (951_868_799, "2000-02-29T23:59:59.000Z"),
+            (1_767_225_599, "2025-12-31T23:59:59.000Z"),
+            (4_107_542_400, "2100-03-01T00:00:00.000Z"),
+        ] {
+            assert_eq!(rfc3339(UNIX_EPOCH + Duration::from_secs(seconds)), text);
+        }
+    }
+}

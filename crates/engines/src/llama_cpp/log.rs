@@ -1,0 +1,278 @@
+//! The log of this engine: lines, levels, and which start they belong to.
+//!
+//! A line is `M.SS.mmm.uuu L tag function: text` (time since start, level), the same without one or both of the
+//! first two (`--no-log-prefix`), or a JSON object with the text in `msg` (`--log-jsonl`). Warnings of the argument
+//! parser have no prefix at all and come before, or out of order. Seen on b10434 and b11434.
+
+use crate::text;
+use std::borrow::Cow;
+use std::ops::Range;
+
+/// One line.
+#[derive(Debug, Clone)]
+pub struct Line<'a> {
+    /// Its bytes in the artifact, without the line break.
+    pub range: Range<usize>,
+    /// Counted from 1.
+    pub number: usize,
+    /// Without prefix, without terminal escapes.
+    pub text: Cow<'a, str>,
+    /// `I`, `W`, `E`, `D`, where the line shows it.
+    pub level: Option<char>,
+    /// Microseconds since the start, where the line shows it.
+    pub time: Option<u64>,
+}
+
+/// How lines are written, which is itself evidence for the settings that choose it.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Style {
+    /// Lines that are JSON objects.
+    pub json: usize,
+    /// Lines with a time.
+    pub timed: usize,
+    /// Lines with a level.
+    pub levelled: usize,
+    /// Lines without either that the engine's own logger wrote.
+    pub bare: usize,
+}
+
+/// The log of one start.
+#[derive(Debug, Clone)]
+pub struct Log<'a> {
+    /// Lines of the last start in the file.
+    pub lines: Vec<Line<'a>>,
+    /// Lines of earlier starts in the same file.
+    pub earlier: Vec<Line<'a>>,
+    /// The verbosity that the log states.
+    pub verbosity: Option<u8>,
+    /// The first thing that every start logs is there.
+    pub has_beginning: bool,
+    /// It goes on until the server was ready to serve.
+    pub has_ready: bool,
+    /// Lines were left out in the middle.
+    pub cut: bool,
+    /// How it is written.
+    pub style: Style,
+}
+
+impl Log<'_> {
+    /// Whether a message of this level and verbosity would be here if it had been logged during the start.
+    pub fn would_show(&self, verbosity: u8) -> bool {
+        self.has_beginning && self.has_ready && !self.cut && self.verbosity.is_some_and(|shown| shown >= verbosity)
+    }
+}
+
+/// The words of the lines that only a start logs. The first is the newer release's first line, the second the first
+/// line of both at the default verbosity.
+const BEGINNING: [&str; 2] = ["llama_server: initializing ...", "common_params_print_info: verbosity = "];
+const BUILD: &str = "common_params_print_info: build ";
+const READY: &str = "llama_server: listening on ";
+
+/// Reads a log.
+pub fn read(bytes: &[u8]) -> Log<'_> {
+    let mut lines = Vec::new();
+    let mut style = Style::default();
+    let mut at = 0;
+    let mut cut = false;
+    for (index, raw) in bytes.split(|byte| *byte == b'\n').enumerate() {
+        let start = at;
+        at += raw.len() + 1;
+        if raw.is_empty() {
+            continue;
+        }
+        if raw.starts_with(b"[ascertain: ") {
+            cut = true;
+            continue;
+        }
+        lines.push(line(raw, start, index + 1, &mut style));
+    }
+
+    let begin = last_start(&lines);
+    let earlier = lines.drain(..begin).collect();
+    let verbosity = lines.iter().find_map(|line| {
+        let rest = line.text.split_once("common_params_print_info: verbosity = ")?.1;
+        rest.split(' ').next()?.parse().ok()
+    });
+    let has_beginning = lines.iter().any(|line| BEGINNING.iter().any(|words| line.text.contains(words)));
+    let has_ready = lines.iter().any(|line| line.text.contains(READY));
+    Log { lines, earlier, verbosity, has_beginning, has_ready, cut, style }
+}
+
+/// The index of the first line of the last start.
+fn last_start(lines: &[Line<'_>]) -> usize {
+    let mut begin = 0;
+    let mut stated = false;
+    let mut since = 0;
+    for (index, line) in lines.iter().enumerate() {
+        let begins = line.text.contains(BEGINNING[0])
+            || line.text.contains("using config file: ") && line.time.is_none_or(|time| time < 1_000_000)
+            || ((line.text.contains(BUILD) || line.text.contains(BEGINNING[1])) && stated);
+        if begins && (stated || since > 0) && restarted(lines, begin, index) {
+            begin = index;
+            stated = false;
+        }
+        if line.text.contains(BEGINNING[1]) {
+            stated = true;
+        }
+        since = index - begin;
+    }
+    // What the argument parser wrote stands, without a time, just before the first line of its start.
+    while begin > 0 && lines[begin - 1].time.is_none() && is_parser_warning(&lines[begin - 1].text) {
+        begin -= 1;
+    }
+    begin
+}
+
+/// Whether a new start begins at `index`: the previous one got far enough to have stated itself, or the clock went
+/// back.
+fn restarted(lines: &[Line<'_>], begin: usize, index: usize) -> bool {
+    let before = lines[begin..index].iter().rev().find_map(|line| line.time);
+    let stated = lines[begin..index].iter().any(|line| line.text.contains(BEGINNING[1]));
+    match (before, lines[index].time) {
+        (Some(before), Some(now)) => now < before || stated,
+        _ => stated,
+    }
+}
+
+fn is_parser_warning(text: &str) -> bool {
+    text.starts_with("warn: ") || text.starts_with("warning: ")
+}
+
+fn line<'a>(raw: &'a [u8], start: usize, number: usize, style: &mut Style) -> Line<'a> {
+    let range = start..start + raw.len();
+    // What is matched is the beginning of a line; nobody logs a setting after a megabyte.
+    let head = &raw[..raw.len().min(64 << 10)];
+    let whole: Cow<'a, str> = match String::from_utf8_lossy(head) {
+        Cow::Borrowed(text) => text::without_escapes(text),
+        Cow::Owned(text) => Cow::Owned(text::without_escapes(&text).into_owned()),
+    };
+    let whole = match whole {
+        Cow::Borrowed(text) => Cow::Borrowed(text.trim_end_matches('\r')),
+        Cow::Owned(text) => Cow::Owned(text.trim_end_matches('\r').to_string()),
+    };
+    if whole.starts_with("{\"type\":") {
+        style.json += 1;
+        return json_line(&whole, range, number);
+    }
+    let (time, used) = timestamp(&whole);
+    let rest = &whole[used..];
+    let mut chars = rest.chars();
+    let level = match (chars.next(), chars.next()) {
+        (Some(level @ ('I' | 'W' | 'E' | 'D')), Some(' ')) => Some(level),
+        _ => None,
+    };
+    let skip = used + if level.is_some() { 2 } else { 0 };
+    match (time, level) {
+        (None, None) if is_own(rest) => style.bare += 1,
+        (None, None) => {}
+        (Some(_), level) => {
+            style.timed += 1;
+            style.levelled += usize::from(level.is_some());
+        }
+        (None, Some(_)) => style.levelled += 1,
+    }
+    let text = match whole {
+        Cow::Borrowed(text) => Cow::Borrowed(&text[skip..]),
+        Cow::Owned(text) => Cow::Owned(text[skip..].to_string()),
+    };
+    Line { range, number, text, level, time }
+}
+
+/// Whether a line without prefix was written by the engine's logger rather than by a library or the argument parser.
+fn is_own(text: &str) -> bool {
+    ["srv  ", "cmn  ", "slot ", "spec "].iter().any(|tag| text.starts_with(tag))
+}
+
+/// The time at the head of a line, in microseconds, and how many bytes it takes with the blank behind it.
+fn timestamp(text: &str) -> (Option<u64>, usize) {
+    let Some((head, _)) = text.split_once(' ') else { return (None, 0) };
+    let mut parts = head.split('.');
+    let mut next = |digits: Option<usize>| -> Option<u64> {
+        let part = parts.next()?;
+        let fits = digits.is_none_or(|digits| part.len() == digits) && part.len() <= 9;
+        (fits && part.bytes().all(|byte| byte.is_ascii_digit())).then(|| part.parse().ok())?
+    };
+    let time = (|| {
+        let (minutes, seconds, millis, micros) = (next(None)?, next(Some(2))?, next(Some(3))?, next(Some(3))?);
+        Some(((minutes * 60 + seconds) * 1000 + millis) * 1000 + micros)
+    })();
+    match time {
+        Some(time) if parts.next().is_none() => (Some(time), head.len() + 1),
+        _ => (None, 0),
+    }
+}
+
+fn json_line<'a>(whole: &str, range: Range<usize>, number: usize) -> Line<'a> {
+    let parsed: Option<serde_json::Value> = serde_json::from_str(whole).ok();
+    let field = |name: &str| parsed.as_ref().and_then(|value| value.get(name));
+    let text = field("msg").and_then(|msg| msg.as_str()).unwrap_or("").trim_end().to_string();
+    let level = match field("level").and_then(|level| level.as_str()) {
+        Some("info") => Some('I'),
+        Some("warn" | "warning") => Some('W'),
+        Some("error") => Some('E'),
+        Some("debug") => Some('D'),
+        _ => None,
+    };
+    let time = field("time").and_then(serde_json::Value::as_u64);
+    Line { range, number, text: Cow::Owned(text), level, time }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    const START: &str = "0.00.001.075 I srv  llama_server: initializing ...\n\
+        0.00.002.418 I cmn  common_param: common_params_print_info: verbosity = 3 (adjust with the `-lv N` CLI arg)\n\
+        0.00.035.053 I srv  llama_server: listening on http://127.0.0.1:33381\n";
+
+    #[test]
+    fn reads_time_level_and_text() {
+        let log = read(START.as_bytes());
+        assert_eq!(log.lines.len(), 3);
+        assert_eq!(log.lines[0].time, Some(1075));
+        assert_eq!(log.lines[0].level, Some('I'));
+        assert_eq!(log.lines[0].text, "srv  llama_server: initializing ...");
+        assert_eq!(log.verbosity, Some(3));
+        assert!(log.would_show(3));
+        assert!(!log.would_show(4));
+    }
+
+    #[test]
+    fn only_the_last_start_of_a_file_counts() {
+        let log = format!("{START}12.00.000.000 W srv  something\nwarn: X environment variable\n{START}");
+        let log = read(log.as_bytes());
+        assert_eq!(log.earlier.len(), 4);
+        assert_eq!(log.lines[0].text, "warn: X environment variable");
+    }
+
+    #[test]
+    fn the_older_release_has_no_initializing_line() {
+        let start = START.split_once('\n').map(|(_, rest)| rest).unwrap_or_default();
+        let two = format!("{start}{start}");
+        let log = read(two.as_bytes());
+        assert_eq!(log.earlier.len(), 2);
+        assert!(log.would_show(3));
+    }
+
+    #[test]
+    fn a_cut_log_is_no_witness_for_absence() {
+        let log = format!("{START}[ascertain: 12 bytes left out here]\n0.01.000.000 I x\n");
+        assert!(!read(log.as_bytes()).would_show(3));
+    }
+
+    #[test]
+    fn jsonl_is_unwrapped() {
+        let log = read(b"{\"type\":\"log\",\"time\":2467,\"level\":\"warn\",\"msg\":\"srv  a: b\\n\"}\n");
+        assert_eq!(log.lines[0].text, "srv  a: b");
+        assert_eq!(log.lines[0].level, Some('W'));
+        assert_eq!(log.style.json, 1);
+    }
+
+    proptest! {
+        #[test]
+        fn never_panics(bytes in proptest::collection::vec(any::<u8>(), 0..600)) {
+            let _ = read(&bytes);
+        }
+    }
+}
