@@ -1,1 +1,138 @@
-//! Placeholder while the workspace is laid.
+//! ascertain: is a running LLM inference server really running with the configuration its operator intended?
+//!
+//! The library behind the command line. [`locate`](target::locate) finds what is meant, [`observe`] collects a
+//! capture, [`verify`] judges it, and [`render`] shows the report. Nothing here writes to the machine except where a
+//! file name was given for the result.
+
+pub mod cli;
+pub mod demo;
+pub mod failure;
+pub mod render;
+pub mod target;
+
+use ascertain_capture::collect::{self, Options};
+use ascertain_engines::{Engine, by_capture};
+use ascertain_exercise::{Budget, Server};
+use ascertain_model::report::{EngineLine, Invocation, Report, SCHEMA, Target, claim_lines, state_words};
+use ascertain_model::{Capture, Judgement, Verdict, Whole, judge};
+use failure::Failure;
+use target::Located;
+
+/// How a live target is looked at.
+#[derive(Debug, Clone)]
+pub struct Look {
+    /// Options of the collection.
+    pub options: Options,
+    /// Also send a few real requests.
+    pub exercise: bool,
+}
+
+/// Collects a capture of a live target. `progress` is told what is being done.
+pub fn observe(located: &Located, look: &Look, progress: &mut dyn FnMut(&str)) -> Capture {
+    let facts = located.facts.as_ref();
+    let wants = located.engine.wants(&facts.cloned().unwrap_or_default());
+    let mut options = look.options.clone();
+    options.pid = facts.map(|facts| facts.pid);
+    options.address = located.address.clone();
+    options.target.clone_from(&located.name);
+    progress("reading what the witnesses say");
+    let (mut capture, redactor) = collect::collect_with(&wants, facts, &options);
+    let is_impostor = capture.manifest.remarks.iter().any(|remark| remark.kind == "identity");
+    if look.exercise && !is_impostor {
+        let experiments = located.engine.experiments(&capture);
+        let chosen = collect::choose_address(&wants, options.pid, &options);
+        if let Ok(address) = chosen.address {
+            let server = Server { address, prefix: wants.prefix.clone(), api_key: options.api_key.clone() };
+            for exchange in ascertain_exercise::run(&server, &experiments, Budget::default(), progress) {
+                collect::add(&mut capture, &redactor, &exchange.artifact, &exchange.source, &exchange.bytes);
+            }
+        }
+    }
+    capture
+}
+
+/// Judges a capture.
+pub fn verify(capture: &Capture, strict: bool) -> Result<Report, Failure> {
+    let engine = by_capture(capture).unwrap_or(ascertain_engines::ENGINES[0]);
+    Ok(report(capture, engine, strict))
+}
+
+fn report(capture: &Capture, engine: &dyn Engine, strict: bool) -> Report {
+    let reading = engine.read(capture);
+    let judgement = judge(&reading.case);
+    let (state, why) = state_words(&reading.case.state);
+    let start = capture.manifest.start.as_ref();
+    Report {
+        schema: SCHEMA,
+        target: Target {
+            name: capture.manifest.target.clone(),
+            host: capture.manifest.host.clone(),
+            pid: start.map(|start| start.pid),
+            argv: reading.argv.clone(),
+        },
+        engine: EngineLine {
+            name: engine.name().to_string(),
+            version: reading.version.clone(),
+            known_release: reading.known_release,
+        },
+        invocation: Invocation {
+            id: reading.case.start.0.clone(),
+            boot: start.map(|start| start.boot.clone()).filter(|boot| !boot.is_empty()),
+            start_ticks: start.map(|start| start.ticks).filter(|ticks| *ticks > 0),
+            started: start.and_then(|start| start.since),
+            state,
+            why: why.clone(),
+        },
+        verdict: judgement.whole.word(),
+        answer: answer(&judgement, why.as_deref()),
+        exit_code: judgement.whole.exit_code(strict),
+        claims: claim_lines(&reading.case, &judgement),
+        unasked: reading.unasked.iter().map(Into::into).collect(),
+        findings: reading.findings.iter().map(Into::into).collect(),
+        witnesses: reading.witnesses.iter().map(Into::into).collect(),
+    }
+}
+
+/// The answer in one sentence.
+fn answer(judgement: &Judgement, why: Option<&str>) -> String {
+    let all = judgement.claims.len();
+    let names = |wanted: &dyn Fn(&Verdict) -> bool| -> Vec<&str> {
+        judgement
+            .claims
+            .iter()
+            .filter(|judged| wanted(&judged.verdict) || judged.effect.as_ref().is_some_and(wanted))
+            .map(|judged| judged.claim.setting.as_str())
+            .collect()
+    };
+    let list = |names: &[&str]| -> String {
+        match names {
+            [a, b, c, _, rest @ ..] if !rest.is_empty() => format!("{a}, {b}, {c} and {} more", rest.len() + 1),
+            _ => names.join(", "),
+        }
+    };
+    let settings = |count: usize| if count == 1 { "1 setting".to_string() } else { format!("{count} settings") };
+    match judgement.whole {
+        Whole::Impostor => format!("The process that answers is not the one meant: {}.", why.unwrap_or("another one holds its address")),
+        Whole::Failed => format!("The server did not start: {}", why.unwrap_or("it never became ready")),
+        Whole::Contradicted => {
+            let wrong = names(&|verdict| matches!(verdict, Verdict::Contradicted { .. } | Verdict::Divided { .. }));
+            format!("Not as intended: {} of {} not in force or without effect ({}).", wrong.len(), settings(all), list(&wrong))
+        }
+        Whole::Unknown => {
+            let unknown = names(&|verdict| matches!(verdict, Verdict::Unknown { .. }));
+            format!("Not as intended: this release does not know {}.", list(&unknown))
+        }
+        Whole::Unproven if all == 0 => "Nothing was asked for, so there is nothing to confirm.".to_string(),
+        Whole::Unproven => {
+            let unproven = names(&|verdict| {
+                matches!(verdict, Verdict::Unproven { .. } | Verdict::Stale | Verdict::NotApplicable { .. })
+            });
+            format!("Nothing contradicts it, but {} of {} not proven ({}).", unproven.len(), settings(all), list(&unproven))
+        }
+        Whole::Adjusted => {
+            let adjusted = names(&|verdict| matches!(verdict, Verdict::Adjusted { .. }));
+            format!("As intended, but for what the engine adjusted ({}).", list(&adjusted))
+        }
+        Whole::Confirmed => format!("As intended: {} confirmed.", settings(all)),
+    }
+}

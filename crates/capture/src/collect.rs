@@ -6,7 +6,7 @@ use crate::process;
 use crate::redact::{Redactor, SecretNames};
 use crate::seal;
 use crate::sockets::{self, Owner};
-use crate::witness::{Context, Found, WITNESSES, gap};
+use crate::witness::{Context, Found, WITNESSES, Witness, gap};
 use ascertain_model::capture::{ArtifactGap, Capture, Manifest, Remark, SCHEMA};
 use ascertain_model::wants::{Address, ProcessFacts, Wants};
 use serde_json::json;
@@ -101,7 +101,7 @@ pub fn collect_with(wants: &Wants, facts: Option<&ProcessFacts>, options: &Optio
         began,
         facts: facts.clone(),
     });
-    let found = hear(&context);
+    let found = hear(&context, WITNESSES);
 
     // Secrets are learned from everything before anything is rewritten.
     let mut redactor = redactor(wants, facts.as_ref(), options);
@@ -187,8 +187,14 @@ pub fn describe(wants: &Wants, facts: Option<&ProcessFacts>, options: &Options) 
         facts,
     };
     let redactor = redactor(wants, context.facts.as_ref(), options);
-    let lines = WITNESSES.iter().flat_map(|witness| (witness.plan)(&context));
-    lines.map(|line| redactor.text(&line)).collect()
+    let mut lines = vec!["read    /proc/sys/kernel/hostname".to_owned()];
+    if let Some(pid) = context.pid() {
+        lines.push("read    /proc/sys/kernel/random/boot_id".to_owned());
+        lines.push("read    /proc/stat".to_owned());
+        lines.push(format!("read    if the port is not held by process {pid}: /proc/net/tcp, /proc/net/tcp6, /proc/*/fd"));
+    }
+    lines.extend(WITNESSES.iter().flat_map(|witness| (witness.plan)(&context)));
+    lines.iter().map(|line| redactor.text(line)).collect()
 }
 
 /// Finds out where to ask: where the user says, else where the process really listens, else where it was told to.
@@ -236,10 +242,10 @@ pub fn choose_address(wants: &Wants, pid: Option<u32>, options: &Options) -> Cho
             )),
         }
     };
-    if let (Some(pid), Ok(address), false) = (pid, &address, elsewhere) {
-        if let Some(text) = impostor(pid, address, listening.as_deref()) {
-            remark("identity", text);
-        }
+    if let (Some(pid), Ok(address), false) = (pid, &address, elsewhere)
+        && let Some(text) = impostor(pid, address, listening.as_deref())
+    {
+        remark("identity", text);
     }
     Chosen { address, remarks }
 }
@@ -270,6 +276,10 @@ fn impostor(pid: u32, address: &Address, listening: Option<&[sockets::Listener]>
 fn changes(pid: u32, start: Option<&ascertain_model::capture::Start>) -> Vec<Remark> {
     let mut remarks = Vec::new();
     let mut remark = |kind: &str, text: String| remarks.push(Remark { kind: kind.to_owned(), text });
+    if process::link(pid, "ns/mnt").is_err_and(|error| error.is_permission()) {
+        let text = format!("files were read as this user sees them: it may not be looked up whether process {pid} sees the same");
+        remark("file_tree", text);
+    }
     if process::exe_deleted(pid).unwrap_or(false) {
         remark("executable_replaced", format!("the executable of process {pid} was replaced or removed after it was started"));
     }
@@ -292,11 +302,11 @@ enum Message {
 
 /// Lets all witnesses testify at once. One that is stuck in the kernel cannot be ended from outside: its thread is
 /// left behind, and what it did not bring becomes a gap.
-fn hear(context: &Arc<Context>) -> Vec<Found> {
+fn hear(context: &Arc<Context>, witnesses: &'static [Witness]) -> Vec<Found> {
     let (sender, receiver) = mpsc::channel::<(usize, Message)>();
     let mut failed: BTreeMap<usize, ArtifactGap> = BTreeMap::new();
     let mut running: BTreeSet<usize> = BTreeSet::new();
-    for (index, witness) in WITNESSES.iter().enumerate() {
+    for (index, witness) in witnesses.iter().enumerate() {
         let (context, sender) = (Arc::clone(context), sender.clone());
         let spawned = std::thread::Builder::new().name(witness.name.to_owned()).spawn(move || {
             let outcome = catch_unwind(AssertUnwindSafe(|| {
@@ -334,7 +344,7 @@ fn hear(context: &Arc<Context>) -> Vec<Found> {
             Ok((index, Message::Done(panic))) => {
                 running.remove(&index);
                 if let Some(text) = panic {
-                    let name = WITNESSES[index].name;
+                    let name = witnesses[index].name;
                     failed.insert(index, gap("malformed", format!("the {name} witness failed: {text} (a bug: please report it)"), None));
                 }
             }
@@ -342,11 +352,11 @@ fn hear(context: &Arc<Context>) -> Vec<Found> {
         }
     }
     for index in running {
-        let text = format!("the {} witness did not finish within {} ms", WITNESSES[index].name, context.timeout.as_millis());
+        let text = format!("the {} witness did not finish within {} ms", witnesses[index].name, context.timeout.as_millis());
         failed.insert(index, gap("timed_out", text, Some("give it more time: `--timeout SECONDS`")));
     }
     for (index, gap) in failed {
-        let witness = &WITNESSES[index];
+        let witness = &witnesses[index];
         let expected = catch_unwind(AssertUnwindSafe(|| (witness.artifacts)(context))).unwrap_or_default();
         for name in expected {
             if !all.iter().any(|(_, found)| found.entry.name == name) {
@@ -396,6 +406,59 @@ fn rfc3339(moment: SystemTime) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    fn one(_: &Context) -> Vec<String> {
+        vec!["one.txt".into(), "two.txt".into()]
+    }
+
+    fn none(_: &Context) -> Vec<String> {
+        Vec::new()
+    }
+
+    #[test]
+    fn a_witness_that_panics_or_hangs_leaves_gaps() {
+        const BAD: &[Witness] = &[
+            Witness {
+                name: "panics",
+                artifacts: one,
+                plan: none,
+                testify: |_, tell| {
+                    tell(Found::bytes("one.txt", "x", b"1".to_vec()));
+                    panic!("no more");
+                },
+            },
+            Witness {
+                name: "hangs",
+                artifacts: |_| vec!["three.txt".into()],
+                plan: none,
+                testify: |_, _| std::thread::sleep(Duration::from_secs(600)),
+            },
+            Witness {
+                name: "works",
+                artifacts: none,
+                plan: none,
+                testify: |_, tell| tell(Found::bytes("four.txt", "x", b"4".to_vec())),
+            },
+        ];
+        let context = Arc::new(Context {
+            wants: Wants::default(),
+            facts: None,
+            log: None,
+            api_key: None,
+            address: Err(gap("not_asked", "", None)),
+            root: Root::ours(),
+            timeout: Duration::from_millis(100),
+            began: Instant::now(),
+        });
+        let begun = Instant::now();
+        let found = hear(&context, BAD);
+        assert!(begun.elapsed() < Duration::from_secs(2));
+        let of = |name: &str| found.iter().find(|found| found.entry.name == name).unwrap();
+        assert_eq!(of("one.txt").bytes.as_deref(), Some(&b"1"[..]));
+        assert_eq!(of("four.txt").bytes.as_deref(), Some(&b"4"[..]));
+        assert!(of("two.txt").entry.gap.as_ref().unwrap().text.contains("no more"));
+        assert_eq!(of("three.txt").entry.gap.as_ref().unwrap().reason, "timed_out");
+    }
 
     #[test]
     fn dates() {

@@ -7,7 +7,7 @@
 //!
 //! A value shorter than [`ANYWHERE`] bytes goes only where it is not part of a longer word, so that the key `k1` does
 //! not damage `task1` or `blk1`. Words that carry no secret but would take evidence with them (`none`, `on`, `0`,
-//! vLLM's customary `EMPTY`) are never learned. JSON stays JSON: in an artifact that parses, only text inside strings
+//! the customary `EMPTY`) are never learned. JSON stays JSON: in an artifact that parses, only text inside strings
 //! is replaced.
 
 use aho_corasick::{AhoCorasick, MatchKind};
@@ -26,6 +26,15 @@ pub const ANYWHERE: usize = 12;
 /// everywhere else.
 const LEARN_FROM_TEXT: usize = 8;
 const LEARN_UNDECLARED: usize = 4;
+
+/// No artifact teaches more values, and none longer than this many bytes: a log made to look like a list of keys must
+/// not cost memory. What stands behind a label goes in any case.
+const LEARN_AT_MOST: usize = 256;
+const LEARN_LONGEST: usize = 4096;
+
+/// A stretch of text that was looked through from one label and is longer than this is not looked through again from
+/// the labels in it. Keeps hostile text linear.
+const LONG: usize = 1024;
 
 /// Values that say "no secret", or that stand for something else in nearly every artifact.
 const HARMLESS: &[&str] = &[
@@ -207,17 +216,16 @@ impl Redactor {
     /// configuration files, and what stands behind a secret label anywhere.
     pub fn learn_artifact(&mut self, name: &str, bytes: &[u8]) {
         let plain = name.strip_suffix(".json").unwrap_or(name);
-        if plain == "meta" || plain.starts_with("proc_cmdline") || plain.starts_with("proc_environ") {
-            if let Ok(value) = serde_json::from_slice::<serde_json::Value>(bytes) {
-                if plain == "meta" {
-                    self.learn_argv(&strings(value.get("argv")));
-                    self.learn_environ(&variables(value.get("env")));
-                } else if plain.starts_with("proc_cmdline") {
-                    self.learn_argv(&strings(Some(&value)));
-                } else {
-                    self.learn_environ(&variables(Some(&value)));
-                }
+        let parsed = || serde_json::from_slice::<serde_json::Value>(bytes).ok();
+        if plain == "meta" {
+            if let Some(meta) = parsed() {
+                self.learn_argv(&strings(meta.get("argv")));
+                self.learn_environ(&variables(meta.get("env")));
             }
+        } else if plain.starts_with("proc_cmdline") {
+            self.learn_argv(&strings(parsed().as_ref()));
+        } else if plain.starts_with("proc_environ") {
+            self.learn_environ(&variables(parsed().as_ref()));
         }
         if is_configuration(name) {
             self.learn_config(bytes);
@@ -236,7 +244,10 @@ impl Redactor {
                 }
             }
         });
-        found.retain(|value| value.len() >= LEARN_FROM_TEXT);
+        found.retain(|value| (LEARN_FROM_TEXT..=LEARN_LONGEST).contains(&value.len()));
+        found.sort();
+        found.dedup();
+        found.truncate(LEARN_AT_MOST);
         self.insert(found);
     }
 
@@ -268,6 +279,8 @@ impl Redactor {
                 found.extend(config_values(value));
             }
         }
+        found.retain(|value| value.len() <= LEARN_LONGEST);
+        found.truncate(LEARN_AT_MOST);
         self.insert(found);
     }
 
@@ -291,8 +304,9 @@ impl Redactor {
 
     /// The value of one environment variable, replaced if the name says that it is a secret.
     pub fn variable(&self, name: &str, value: &str) -> String {
-        let declared = self.names.env.iter().any(|known| known == name);
-        if !value.is_empty() && (declared || secret_variable(name, value)) { MARK.to_owned() } else { self.text(value) }
+        let declared = !value.is_empty() && self.names.env.iter().any(|known| known == name);
+        let secret = declared || (!harmless(value) && secret_variable(name, value));
+        if secret { MARK.to_owned() } else { self.text(value) }
     }
 
     /// One line of text, such as a path or a URL.
@@ -376,10 +390,15 @@ impl Redactor {
     /// Calls back with every value that stands behind a label.
     fn labelled(&self, bytes: &[u8], mut found: impl FnMut(Label, Range<usize>)) {
         let Some(labels) = &self.labels else { return };
+        let mut covered = 0;
         for hit in labels.find_overlapping_iter(bytes) {
             let index = hit.pattern().as_usize();
             let label = self.label_kinds[index];
             let (start, end) = (hit.start(), hit.end());
+            if start < covered {
+                continue;
+            }
+            let token = || bytes[end..].iter().take(4096).take_while(|byte| shape_byte(**byte)).count();
             match label {
                 Label::Url => {
                     if let Some(range) = user_information(bytes, end) {
@@ -388,24 +407,35 @@ impl Redactor {
                 }
                 Label::Shape(more) => {
                     // Prefixes are told apart by case, the automaton is not.
-                    let exact = bytes[start..end] == self.label_patterns[index];
-                    let free = boundary(bytes, start);
-                    let length = bytes[end..].iter().take(4096).take_while(|byte| shape_byte(**byte)).count();
-                    let value = &bytes[start..end + length];
-                    if exact && free && length >= more && value.iter().any(u8::is_ascii_digit) {
-                        found(label, start..end + length);
+                    if bytes[start..end] != self.label_patterns[index] || !boundary(bytes, start) {
+                        continue;
+                    }
+                    let whole = start..end + token();
+                    if whole.len() > LONG {
+                        covered = whole.end;
+                    }
+                    if whole.end - end >= more && bytes[whole.clone()].iter().any(u8::is_ascii_digit) {
+                        found(label, whole);
                     }
                 }
                 Label::Bearer => {
-                    let length = bytes[end..].iter().take(4096).take_while(|byte| shape_byte(**byte)).count();
+                    let length = token();
                     if length >= 16 {
                         found(label, end..end + length);
                     }
                 }
                 Label::Flag | Label::Key | Label::Header => {
-                    // `LLAMA_API_KEY=` ends in a field name and counts; `monkeypassword` does not.
+                    // `ENGINE_API_KEY=` ends in a field name and counts; `monkeypassword` does not.
                     if boundary(bytes, start) {
-                        values_behind(bytes, end, label, |range| found(label, range));
+                        let mut last = 0;
+                        let looked = values_behind(bytes, end, label, |range| {
+                            last = range.end;
+                            found(label, range);
+                        });
+                        covered = covered.max(last);
+                        if looked > end + LONG {
+                            covered = covered.max(looked);
+                        }
                     }
                 }
             }
@@ -614,8 +644,8 @@ fn boundary_after(bytes: &[u8], end: usize) -> bool {
     end == 0 || end >= bytes.len() || !bytes[end].is_ascii_alphanumeric() || !bytes[end - 1].is_ascii_alphanumeric()
 }
 
-/// Calls back with the values that follow the label which ends at `start`.
-fn values_behind(bytes: &[u8], start: usize, label: Label, mut found: impl FnMut(Range<usize>)) {
+/// Calls back with the values that follow the label which ends at `start`; returns how far it looked.
+fn values_behind(bytes: &[u8], start: usize, label: Label, mut found: impl FnMut(Range<usize>)) -> usize {
     let mut at = start;
     let (mut assigned, mut comma, mut space, mut list, mut escaped) = (false, false, false, false, false);
     let mut quote = None;
@@ -625,7 +655,7 @@ fn values_behind(bytes: &[u8], start: usize, label: Label, mut found: impl FnMut
             b',' => comma = true,
             b' ' | b'\t' => space = true,
             b'\n' | b'\r' if comma => {}
-            b'[' if bytes[at..].starts_with(b"[redacted") => return,
+            b'[' if bytes[at..].starts_with(b"[redacted") => return at,
             b'[' | b'(' if assigned => list = true,
             b'\\' => escaped = true,
             b'"' | b'\'' if assigned || comma || space => {
@@ -644,7 +674,7 @@ fn values_behind(bytes: &[u8], start: usize, label: Label, mut found: impl FnMut
         _ => assigned,
     };
     if !introduced || at >= bytes.len() {
-        return;
+        return at;
     }
     let Some(quote) = quote else {
         if label == Label::Header {
@@ -666,7 +696,7 @@ fn values_behind(bytes: &[u8], start: usize, label: Label, mut found: impl FnMut
         if !flag && worth_replacing(&bytes[at..end]) {
             found(at..end);
         }
-        return;
+        return end;
     };
     loop {
         if label == Label::Header {
@@ -685,21 +715,21 @@ fn values_behind(bytes: &[u8], start: usize, label: Label, mut found: impl FnMut
         }
         // The other elements of a list.
         if !list {
-            return;
+            return end;
         }
         let mut next = end;
         while bytes.get(next).is_some_and(|byte| matches!(byte, b'"' | b'\'' | b'\\') && next - end < 3) {
             next += 1;
         }
         if bytes.get(next) != Some(&b',') {
-            return;
+            return end;
         }
         next += 1;
         while bytes.get(next).is_some_and(|byte| byte.is_ascii_whitespace() || *byte == b'\\') {
             next += 1;
         }
         if bytes.get(next) != Some(&quote) {
-            return;
+            return end;
         }
         at = next + 1;
     }
@@ -773,7 +803,7 @@ mod tests {
     fn names() -> SecretNames {
         SecretNames {
             flags: vec!["--api-key".into()],
-            env: vec!["LLAMA_API_KEY".into()],
+            env: vec!["ENGINE_API_KEY".into()],
             keys: vec!["api-key".into()],
         }
     }
@@ -800,7 +830,7 @@ mod tests {
     fn environment_names_decide() {
         let mut redactor = Redactor::new(names());
         let variables: Vec<(String, String)> = [
-            ("LLAMA_API_KEY", "abc"),
+            ("ENGINE_API_KEY", "abc"),
             ("HF_TOKEN", "quiet-river"),
             ("MY_DB_PASSWORD", "hunter22"),
             ("MAX_TOKENS", "4096"),
@@ -819,6 +849,8 @@ mod tests {
         );
         assert_eq!(redactor.variable("HF_TOKEN", "x"), MARK);
         assert_eq!(redactor.variable("MAX_TOKENS", "4096"), "4096");
+        assert_eq!(redactor.variable("SCALE_PER_TOKEN", "true"), "true");
+        assert_eq!(redactor.variable("ENGINE_API_KEY", "true"), MARK);
     }
 
     #[test]
@@ -851,7 +883,7 @@ mod tests {
             ("run --api-key z1 --metrics", "run --api-key [redacted] --metrics"),
             ("{'argv': ['--api-key', 'z1', '-c']}", "{'argv': ['--api-key', '[redacted]', '-c']}"),
             ("bearer token required", "bearer token required"),
-            ("LLAMA_API_KEY=z1 x", "LLAMA_API_KEY=[redacted] x"),
+            ("ENGINE_API_KEY=z1 x", "ENGINE_API_KEY=[redacted] x"),
         ] {
             assert_eq!(redactor.text(text), wanted);
         }
@@ -876,9 +908,9 @@ mod tests {
     #[test]
     fn arguments_in_json_are_learned_from_by_name() {
         let mut redactor = Redactor::new(names());
-        let meta = b"{\n \"argv\": [\n  \"server\",\n  \"--api-key\",\n  \"k1\"\n ],\n \"env\": {\"LLAMA_API_KEY\": \"e1\"}\n}";
+        let meta = b"{\n \"argv\": [\n  \"server\",\n  \"--api-key\",\n  \"k1\"\n ],\n \"env\": {\"ENGINE_API_KEY\": \"e1\"}\n}";
         redactor.learn_artifact("meta.json", meta);
-        redactor.learn_artifact("proc_environ_x.json", b"[\"LLAMA_API_KEY=e2\"]");
+        redactor.learn_artifact("proc_environ_x.json", b"[\"ENGINE_API_KEY=e2\"]");
         let out = String::from_utf8(redactor.bytes("meta.json", meta)).unwrap();
         assert!(!out.contains("k1") && !out.contains("e1"), "{out}");
         assert_eq!(redactor.text("k1 e1 e2 e3"), "[redacted] [redacted] [redacted] e3");
@@ -896,9 +928,10 @@ mod tests {
     fn a_large_log_is_linear() {
         let mut redactor = Redactor::new(names());
         redactor.learn(["k1", "aaaaaaaaaaaaaaaa"]);
-        for unit in [&b"api_key=\"\\"[..], b"://", b"a", b"bearer ", b"authorization: ", b"api_keys:[\"x\", ", b"\x1b[1;1;1"] {
+        for unit in [&b"api_key:"[..], b"eyJ-", b"eyJ", b"api_key:x[redacted", b"api_key:'x\\n", b"api_key=abcdefgh,", &b"api_key=\"\\"[..], b"://", b"a", b"bearer ", b"authorization: ", b"api_keys:[\"x\", ", b"\x1b[1;1;1"] {
             let log = unit.repeat((4 << 20) / unit.len());
             let begun = std::time::Instant::now();
+            redactor.learn_artifact("log.txt", &log);
             let _ = redactor.bytes("log.txt", &log);
             assert!(begun.elapsed().as_secs() < 20, "{:?}", String::from_utf8_lossy(unit));
         }

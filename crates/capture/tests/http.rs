@@ -1,5 +1,7 @@
 //! The HTTP client against servers that misbehave.
 
+#![allow(clippy::unwrap_used)]
+
 use ascertain_capture::http::{HttpError, Limits, Phase, Request, exchange, get_many};
 use ascertain_model::wants::Address;
 use std::io::{Read, Write};

@@ -11,9 +11,9 @@ pub mod nearest;
 pub mod template;
 pub mod text;
 
-mod llama_cpp;
+pub mod llama_cpp;
 
-use ascertain_model::wants::{ProcessFacts, Wants};
+use ascertain_model::wants::{Experiment, ProcessFacts, Wants};
 use ascertain_model::{Capture, Case, Finding, Unasked, WitnessNote};
 
 /// Everything an engine reads out of a capture.
@@ -35,28 +35,32 @@ pub struct Reading {
     pub witnesses: Vec<WitnessNote>,
 }
 
-/// A few requests that settle what only traffic can settle.
-#[derive(Debug, Clone, PartialEq)]
-pub struct Experiment {
-    /// Its name, part of the artifact's name: `exercise_NAME_N.json`.
-    pub name: &'static str,
-    /// Settings it settles.
-    pub settles: Vec<String>,
-    /// Why it is sent, one line for the user.
-    pub why: String,
-    /// The requests, in order; sent until one of them is answered in a way that settles the matter.
-    pub requests: Vec<Post>,
-    /// GETs to repeat afterwards: artifact and path.
-    pub after: Vec<(String, String)>,
+/// What `ascertain demo` shows of an engine.
+pub struct Demo {
+    /// Recordings of real servers.
+    pub recordings: &'static [Recording],
+    /// File name of the executable to look for.
+    pub executable: &'static str,
+    /// Environment variable that names another one.
+    pub variable: &'static str,
+    /// What it must be able to do.
+    pub needs: &'static str,
+    /// File name and bytes of a model small enough to be made on the spot.
+    pub model: fn() -> (&'static str, Vec<u8>),
+    /// Arguments for a model file and a port of 127.0.0.1.
+    pub arguments: fn(&str, u16) -> Vec<String>,
+    /// Path that answers 200 when the server is ready.
+    pub health: &'static str,
 }
 
-/// A POST of JSON.
-#[derive(Debug, Clone, PartialEq)]
-pub struct Post {
-    /// Path.
-    pub path: String,
-    /// JSON text.
-    pub body: String,
+/// A recorded server.
+pub struct Recording {
+    /// Its name in the report.
+    pub name: &'static str,
+    /// What its operator believes.
+    pub story: &'static str,
+    /// What the witnesses saw.
+    pub files: &'static [(&'static str, &'static [u8])],
 }
 
 /// An engine.
@@ -75,6 +79,10 @@ pub trait Engine: Sync {
     fn read(&self, capture: &Capture) -> Reading;
     /// What to send to settle what nothing else does.
     fn experiments(&self, capture: &Capture) -> Vec<Experiment>;
+    /// What the demonstration shows of it.
+    fn demo(&self) -> Option<Demo> {
+        None
+    }
 }
 
 /// All engines. A test asserts that no folder was forgotten.

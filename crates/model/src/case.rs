@@ -332,6 +332,11 @@ pub enum State {
         /// One sentence: what it said.
         why: String,
     },
+    /// Another process than the one meant answers: nothing is judged from what it says.
+    Impostor {
+        /// One sentence: who answers where.
+        why: String,
+    },
 }
 
 /// Whether a witness spoke.

@@ -106,6 +106,8 @@ pub enum Whole {
     Contradicted,
     /// The server did not start.
     Failed,
+    /// The process that answers is not the one meant.
+    Impostor,
 }
 
 impl Whole {
@@ -116,18 +118,19 @@ impl Whole {
             Whole::Adjusted => "adjusted",
             Whole::Unproven => "unproven",
             Whole::Unknown => "unknown",
-            Whole::Contradicted => "contradicted",
+            Whole::Contradicted | Whole::Impostor => "contradicted",
             Whole::Failed => "failed",
         }
     }
 
-    /// The exit code: 0, 1, or with `strict` 3 for what is unproven.
+    /// The exit code: 0, 1, 4 for another process, or with `strict` 3 for what is unproven.
     pub fn exit_code(self, strict: bool) -> u8 {
         match self {
             Whole::Confirmed | Whole::Adjusted => 0,
             Whole::Unproven if strict => 3,
             Whole::Unproven => 0,
             Whole::Unknown | Whole::Contradicted | Whole::Failed => 1,
+            Whole::Impostor => 4,
         }
     }
 }
@@ -149,8 +152,10 @@ pub fn judge(case: &Case) -> Judgement {
 }
 
 fn whole(state: &State, claims: &[Judged]) -> Whole {
-    if matches!(state, State::Failed { .. }) {
-        return Whole::Failed;
+    match state {
+        State::Failed { .. } => return Whole::Failed,
+        State::Impostor { .. } => return Whole::Impostor,
+        State::Running => {}
     }
     // Nothing asked is nothing confirmed.
     if claims.is_empty() {
@@ -177,7 +182,7 @@ fn judge_claim(case: &Case, claim: &Claim) -> Judged {
 
     let mut acts: Vec<&Intervention> =
         case.interventions.iter().filter(|act| act.setting == claim.setting && act.start == case.start).collect();
-    acts.sort_by(|a, b| order_of_act(a).cmp(&order_of_act(b)));
+    acts.sort_by(|a, b| order_of_act(a, b));
 
     let (verdict, effective, by) = judge_value(case, claim, &evidence, &acts);
     let effect = claim.effect.as_ref().and_then(|_| judge_effect(case, claim, &verdict, &effect_evidence));
@@ -198,23 +203,30 @@ fn about(case: &Case, claim: &Claim, subject: Subject) -> Vec<Evidence> {
     case.evidence.iter().filter(|one| one.setting == claim.setting && one.subject == subject).cloned().collect()
 }
 
-/// An order that depends on the evidence alone, not on the order in which witnesses came back.
+/// An order that depends on the evidence alone, not on the order in which witnesses came back. Every field takes
+/// part: two pieces that compare as equal are equal.
 fn canonical_order(evidence: &mut [Evidence]) {
     evidence.sort_by(|a, b| {
-        (a.rung, a.voice, &a.witness, &a.locus, a.seen.to_string(), &a.note)
-            .cmp(&(b.rung, b.voice, &b.witness, &b.locus, b.seen.to_string(), &b.note))
+        (a.rung, a.voice, &a.witness, &a.locus)
+            .cmp(&(b.rung, b.voice, &b.witness, &b.locus))
+            .then_with(|| a.seen.to_string().cmp(&b.seen.to_string()))
+            // `true` the switch and `true` the word are written the same.
+            .then_with(|| format!("{:?}", a.seen).cmp(&format!("{:?}", b.seen)))
+            .then_with(|| (&a.note, &a.start, &a.excerpt).cmp(&(&b.note, &b.start, &b.excerpt)))
     });
 }
 
-/// The gravest act first; then the one with a message before a silent rule; then by place.
-fn order_of_act(act: &Intervention) -> (u8, bool, Option<(String, usize)>, String) {
-    let grave = match act.act {
+/// The gravest act first; then the one with a message before a silent rule; then by place, then by all the rest.
+fn order_of_act(a: &Intervention, b: &Intervention) -> std::cmp::Ordering {
+    let grave = |act: &Intervention| match act.act {
         Act::Refuses => 0,
         Act::Fails => 1,
         Act::Ignores => 2,
         Act::Adjusts { .. } => 3,
     };
-    (grave, act.locus.is_none(), act.locus.as_ref().map(|locus| (locus.artifact.clone(), locus.start)), act.by.clone())
+    (grave(a), a.locus.is_none(), &a.locus, &a.by, &a.source, &a.remedy, &a.excerpt)
+        .cmp(&(grave(b), b.locus.is_none(), &b.locus, &b.by, &b.source, &b.remedy, &b.excerpt))
+        .then_with(|| format!("{:?}", a.act).cmp(&format!("{:?}", b.act)))
 }
 
 type ValueVerdict<'a> = (Verdict, Option<Value>, Option<&'a Intervention>);
@@ -241,8 +253,8 @@ fn judge_value<'a>(
         }
         _ => {}
     }
-    if let State::Failed { .. } = case.state {
-        return (Verdict::Unproven { lacking: "the server did not start".to_string() }, None, None);
+    if let Some(lacking) = nothing_in_force(&case.state) {
+        return (Verdict::Unproven { lacking }, None, None);
     }
 
     let of_this_start = |one: &&Evidence| one.start == case.start;
@@ -304,11 +316,11 @@ fn judge_value<'a>(
         }
         (None, Some(true)) => {
             // The engine says that it changed the value and the value is as asked: one of the two is not so.
-            if let Some(act) = adjusts
-                && let Act::Adjusts { to: Some(to) } = &act.act
-                && act.locus.is_some()
-                && answer_for(claim, to) == Some(false)
-            {
+            let changed = acts.iter().copied().filter(|act| act.locus.is_some()).find_map(|act| match &act.act {
+                Act::Adjusts { to: Some(to) } if answer_for(claim, to) == Some(false) => Some((act, to)),
+                _ => None,
+            });
+            if let Some((act, to)) = changed {
                 let diagnosis = format!("the log says it was changed to {to}, a higher witness shows it as asked");
                 return (broke(Rung::Acknowledged, top_rung, &diagnosis), top_value, Some(act));
             }
@@ -339,6 +351,15 @@ fn judge_value<'a>(
             };
             (broke(from, rung, diagnosis), top_value, None)
         }
+    }
+}
+
+/// Why nothing that was seen can be in force in the process that is meant.
+fn nothing_in_force(state: &State) -> Option<String> {
+    match state {
+        State::Running => None,
+        State::Failed { .. } => Some("the server did not start".to_string()),
+        State::Impostor { .. } => Some("another process answers in its place".to_string()),
     }
 }
 
@@ -425,12 +446,12 @@ fn lacking(evidence: &[Evidence]) -> String {
 
 fn judge_effect(case: &Case, claim: &Claim, value: &Verdict, evidence: &[Evidence]) -> Option<Verdict> {
     let spec = claim.effect.as_ref()?;
-    if matches!(case.state, State::Failed { .. }) {
+    if let Some(lacking) = nothing_in_force(&case.state) {
         return Some(match value {
             Verdict::Contradicted { between, diagnosis } => {
                 Verdict::Contradicted { between: *between, diagnosis: diagnosis.clone() }
             }
-            _ => Verdict::Unproven { lacking: "the server did not start".to_string() },
+            _ => Verdict::Unproven { lacking },
         });
     }
     let of_this_start: Vec<&Evidence> =
@@ -471,7 +492,7 @@ fn judge_effect(case: &Case, claim: &Claim, value: &Verdict, evidence: &[Evidenc
         };
         return Some(broke(from.min(rung), rung, "it is not running, so nothing can come of it"));
     }
-    if idle_everywhere && steps >= spec.enough_steps {
+    if idle_everywhere && steps >= spec.enough_steps.max(1) {
         let diagnosis = format!("0 accepted in {steps} steps: the server says so, the traffic does not");
         return Some(broke(Rung::Reported, Rung::Exercised, &diagnosis));
     }
@@ -500,11 +521,11 @@ fn remedy(
     };
     match verdict {
         Verdict::Confirmed { .. } => settle_effect(),
-        Verdict::Unknown { nearest } => by.and_then(|act| act.remedy.clone()).or_else(|| {
-            Some(match nearest.first() {
-                Some(name) => format!("use {name}, or remove it"),
-                None => "remove it: this release does not know it".to_string(),
-            })
+        Verdict::Unknown { nearest } => Some(match nearest.first() {
+            Some(name) => format!("use {name}, or remove it"),
+            None => by
+                .and_then(|act| act.remedy.clone())
+                .unwrap_or_else(|| "remove it: this release does not know it".to_string()),
         }),
         Verdict::NotApplicable { .. } => {
             Some(by.and_then(|act| act.remedy.clone()).unwrap_or_else(|| "remove it, or start what it tunes".to_string()))
@@ -520,6 +541,9 @@ fn remedy(
         Verdict::Stale => Some("hand in evidence of this start (its log, its endpoints)".to_string()),
         Verdict::Unproven { .. } if matches!(case.state, State::Failed { .. }) => {
             Some("mend what kept the server from starting first".to_string())
+        }
+        Verdict::Unproven { .. } if matches!(case.state, State::Impostor { .. }) => {
+            Some("find out who answers, and end it or ask for it instead".to_string())
         }
         Verdict::Unproven { .. } => Some(claim.settle.clone().unwrap_or_else(|| {
             "nothing in this release is known to state it".to_string()

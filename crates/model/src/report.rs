@@ -71,9 +71,9 @@ pub struct Invocation {
     pub start_ticks: Option<u64>,
     /// Seconds since the epoch at which the process started.
     pub started: Option<u64>,
-    /// `running` or `failed`.
+    /// `running`, `failed` or `impostor`.
     pub state: &'static str,
-    /// Why it failed.
+    /// Why it failed, or who answers.
     pub why: Option<String>,
 }
 
@@ -381,5 +381,6 @@ pub fn state_words(state: &State) -> (&'static str, Option<String>) {
     match state {
         State::Running => ("running", None),
         State::Failed { why } => ("failed", Some(why.clone())),
+        State::Impostor { why } => ("impostor", Some(why.clone())),
     }
 }

@@ -93,3 +93,31 @@ pub struct Wants {
     /// Model files whose headers to read: artifact name and path.
     pub checkpoints: Vec<(String, String)>,
 }
+
+/// A few requests that settle what only traffic can settle.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Experiment {
+    /// Its name, part of the artifact's name: `exercise_NAME_N.json`.
+    pub name: &'static str,
+    /// Settings it settles.
+    pub settles: Vec<String>,
+    /// What it finds out, for the user.
+    pub why: String,
+    /// The requests, in order.
+    pub requests: Vec<Post>,
+    /// So many are sent in any case.
+    pub at_least: usize,
+    /// After that, the rest is left out once the number at this JSON pointer of any answer was positive.
+    pub until_positive: Option<&'static str>,
+    /// GETs to repeat afterwards: artifact and path.
+    pub after: Vec<(String, String)>,
+}
+
+/// A POST of JSON.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Post {
+    /// Path.
+    pub path: String,
+    /// JSON text.
+    pub body: String,
+}

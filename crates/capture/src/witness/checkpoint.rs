@@ -1,6 +1,6 @@
 //! The header of a model file in GGUF format: its metadata and the names of its tensors, never its weights.
 //!
-//! The format is that of `ggml/docs/gguf.md` in llama.cpp, versions 2 and 3, little-endian. Nothing in the file is
+//! The format is that of the GGUF specification (`ggml/docs/gguf.md`), versions 2 and 3, little-endian. Nothing in the file is
 //! believed: every count is checked against what is left of the file, arrays are walked past, and memory grows only
 //! with bytes that were really read, up to a limit.
 
@@ -50,7 +50,6 @@ fn testify(context: &Context, tell: &mut dyn FnMut(Found)) {
             Ok(header) => {
                 let mut found = Found::bytes(artifact, source, header.to_string().into_bytes());
                 found.entry.modified = file::modified(&metadata);
-                found.entry.partial = Some("the header only".to_owned());
                 tell(found);
             }
             Err(fault) => {
@@ -164,7 +163,7 @@ impl Header {
             _ => Fault::Io(error),
         })?;
         self.steps = self.steps.wrapping_add(1);
-        if self.steps % 4096 == 0 && Instant::now() > self.deadline {
+        if self.steps.is_multiple_of(4096) && Instant::now() > self.deadline {
             return Err(Fault::Late);
         }
         Ok(bytes)

@@ -22,7 +22,7 @@ fn artifacts(context: &Context) -> Vec<String> {
 fn plan(context: &Context) -> Vec<String> {
     let base = match &context.address {
         Ok(address) => http::shown(address),
-        Err(gap) => format!("(no address: {}) ", gap.text),
+        Err(gap) => format!("<{}>", gap.text),
     };
     let key = |want: &EndpointWant| match &context.api_key {
         Some(_) if want.without_key => " (without the API key)",

@@ -30,7 +30,8 @@ fn plan(context: &Context) -> Vec<String> {
         plan.push(format!("read    {}", context.root.shown(&context.absolute(path))));
     }
     if let Some(pid) = context.pid() {
-        plan.push(format!("read    the regular file that /proc/{pid}/fd/2 or fd/1 is, or that a pipe there ends in"));
+        plan.push(format!("read    the regular file that /proc/{pid}/fd/2 or fd/1 is"));
+        plan.push("read    if that is a pipe: /proc/*/fd, /proc/*/fdinfo, and the file its reader writes".to_owned());
     }
     plan
 }

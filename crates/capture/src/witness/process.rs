@@ -24,7 +24,10 @@ fn artifacts(_: &Context) -> Vec<String> {
 
 fn plan(context: &Context) -> Vec<String> {
     let Some(pid) = context.pid() else { return Vec::new() };
-    let files = ["cmdline", "environ", "status", "maps", "stat", "exe", "cwd", "fd", "net/tcp", "net/tcp6", "net/unix"];
+    let files = [
+        "cmdline", "environ", "status", "maps", "stat", "exe", "cwd", "root", "fd", "net/tcp", "net/tcp6", "net/unix",
+        "ns/mnt", "ns/net",
+    ];
     let mut plan: Vec<String> = files.iter().map(|file| format!("read    /proc/{pid}/{file}")).collect();
     if !context.wants.environment.is_empty() {
         plan[1].push_str(&format!(" (kept: {})", context.wants.environment.join(", ")));
@@ -152,8 +155,8 @@ mod tests {
 
     #[test]
     fn names_and_prefixes() {
-        let patterns = ["HOME".to_owned(), "LLAMA_*".to_owned()];
-        assert!(wanted(&patterns, "HOME") && wanted(&patterns, "LLAMA_ARG_X"));
-        assert!(!wanted(&patterns, "HOME2") && !wanted(&patterns, "XLLAMA_A"));
+        let patterns = ["HOME".to_owned(), "ENGINE_*".to_owned()];
+        assert!(wanted(&patterns, "HOME") && wanted(&patterns, "ENGINE_X"));
+        assert!(!wanted(&patterns, "HOME2") && !wanted(&patterns, "XENGINE_A"));
     }
 }

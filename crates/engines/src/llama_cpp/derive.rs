@@ -17,7 +17,7 @@ use std::ops::Range;
 /// Types that are left out without a line when they lack what they need, while the others run.
 const SILENTLY_SKIPPED: [&str; 3] = ["draft-eagle3", "draft-dflash", "draft-dspark"];
 /// Settings whose effect is speculation.
-const SPECULATION: [&str; 3] = ["spec_type", "spec_default", "spec_draft_model"];
+pub(super) const SPECULATION: [&str; 3] = ["spec_type", "spec_default", "spec_draft_model"];
 /// What `--spec-default` adds.
 const PRESET: &str = "ngram-mod";
 

@@ -1,13 +1,15 @@
 //! llama.cpp's `llama-server`, as seen on b10434 and b11434.
 
+mod demo;
 mod derive;
 mod intent;
 mod log;
 mod read;
+pub mod tiny_model;
 
 use crate::data::Data;
-use crate::{Engine, Experiment, Reading};
-use ascertain_model::wants::{Address, EndpointWant, FileWant, ProcessFacts, Wants};
+use crate::{Demo, Engine, Reading};
+use ascertain_model::wants::{Address, EndpointWant, Experiment, FileWant, ProcessFacts, Wants};
 use ascertain_model::{Capture, Locus, StartId};
 use std::sync::OnceLock;
 
@@ -135,6 +137,10 @@ impl Engine for LlamaCpp {
 
     fn experiments(&self, capture: &Capture) -> Vec<Experiment> {
         read::experiments(capture)
+    }
+
+    fn demo(&self) -> Option<Demo> {
+        Some(demo::DEMO)
     }
 }
 

@@ -10,7 +10,8 @@ use crate::locate::locate;
 use crate::metrics::{self, Sample};
 use crate::template::Template;
 use crate::text;
-use crate::{Experiment, Post, Reading};
+use crate::Reading;
+use ascertain_model::wants::{Experiment, Post};
 use aho_corasick::AhoCorasick;
 use ascertain_model::{
     Act, Asked, Capture, Case, Claim, Evidence, Finding, Gap, Intervention, Locus, Rung, Seen, Severity, Standing,
@@ -125,6 +126,8 @@ pub fn experiments(capture: &Capture) -> Vec<Experiment> {
             settles: asked,
             why: "whether tokens are drafted and accepted".to_string(),
             requests,
+            at_least: 3,
+            until_positive: Some("/timings/draft_n_accepted"),
             after: after.clone(),
         });
     }
@@ -140,6 +143,8 @@ pub fn experiments(capture: &Capture) -> Vec<Experiment> {
                 path: "/completion".to_string(),
                 body: serde_json::json!({ "prompt": tokens, "n_predict": 1, "cache_prompt": false }).to_string(),
             }],
+            at_least: 1,
+            until_positive: None,
             after: Vec::new(),
         });
     }
@@ -213,7 +218,10 @@ impl<'a> Reader<'a> {
         };
         reader.interventions.append(&mut reader.intent.interventions);
         reader.findings.append(&mut reader.intent.findings);
-        reader.state = reader.state_of(meta.as_ref(), ready, alive);
+        reader.state = match capture.manifest.remarks.iter().find(|remark| remark.kind == "identity") {
+            Some(remark) => State::Impostor { why: text::safe(&remark.text) },
+            None => reader.state_of(meta.as_ref(), ready, alive),
+        };
         reader.facts.running = reader.state == State::Running;
         reader.foreign_log = reader.is_foreign();
         reader
@@ -386,7 +394,11 @@ impl<'a> Reader<'a> {
                     witness: if origin.kind == "file" { "config" } else { "process" }.to_string(),
                     start: self.facts.start.clone(),
                     locus: locus.clone(),
-                    excerpt: self.excerpt(&locus.artifact, &(locus.start..locus.end)),
+                    excerpt: match origin.kind {
+                        // The value is the next word.
+                        "argv" => format!("{} {}", origin.place.split_once(' ').map_or("", |(_, flag)| flag), origin.value),
+                        _ => self.excerpt(&locus.artifact, &(locus.start..locus.end)),
+                    },
                     note: Some(format!("asked for in {}", origin.place)),
                 });
             }
@@ -754,6 +766,7 @@ impl<'a> Reader<'a> {
         let verbosity = self.log.as_ref().filter(|_| self.foreign_log.is_none()).and_then(|log| log.verbosity);
         let has_log = self.log.as_ref().is_some_and(|log| !log.lines.is_empty()) && self.foreign_log.is_none();
         let refused = |artifact: &str| matches!(self.statuses.get(artifact), Some(401 | 403));
+        let locked = self.props.is_none() && (refused("props.json") || refused("slots_before.json"));
         let mut texts = Vec::new();
         for claim in &self.intent.claims {
             if claim.settle.is_some() {
@@ -761,6 +774,13 @@ impl<'a> Reader<'a> {
             }
             let mine = |testimony: &&Testimony| testimony.setting == claim.setting && testimony.voice == Voice::Effective;
             let mut ways: Vec<(u8, String)> = Vec::new();
+            let asks_server = claim.effect.is_some()
+                || self.data.testimonies.iter().any(|(one, _)| one.setting == claim.setting && one.from != Source::Log && one.voice == Voice::Effective);
+            if locked && asks_server {
+                ways.push((0, "give the server's API key: --api-key-env NAME".to_string()));
+            } else if claim.effect.is_some() && self.slots.is_empty() && derive::SPECULATION.contains(&claim.setting.as_str()) {
+                ways.push((1, "start it without --no-slots, or send it requests: ascertain verify --exercise".to_string()));
+            }
             for testimony in self.data.testimonies.iter().map(|(testimony, _)| testimony).filter(mine) {
                 match testimony.from {
                     Source::Log if !has_log => ways.push((2, "hand in its log: --log FILE".to_string())),
@@ -1047,7 +1067,8 @@ fn exchange(name: &str, bytes: &[u8], value: &Json, base: &str, status: u16, off
     if !has_timings && status == 200 {
         return None;
     }
-    let range = locate(bytes, &pointer).unwrap_or(0..0);
+    let refused_at = format!("{base}/error/n_ctx");
+    let range = locate(bytes, &pointer).or_else(|| locate(bytes, &refused_at)).unwrap_or(0..0);
     let drafted = number("/timings/draft_n");
     let accepted = number("/timings/draft_n_accepted").unwrap_or(0);
     let predicted = number("/timings/predicted_n").unwrap_or(0);

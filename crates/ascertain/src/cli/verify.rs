@@ -1,0 +1,104 @@
+//! `ascertain verify`.
+
+use super::{Ended, Format, LookArgs, Progress};
+use crate::failure::Failure;
+use crate::render::{Paint, json, text};
+use crate::target::{Found, Located, Written, locate};
+use crate::{Look, observe, verify};
+use ascertain_capture::collect;
+use clap::Args;
+use std::io::Write;
+
+/// Verify a server: a verdict with evidence for every setting that was asked for.
+#[derive(Debug, Args)]
+#[command(after_help = "\
+A target is a PID (pid:1234), a URL (http://host:port: the local process that listens there), the
+name of a running server (its alias, its model, its executable), a capture file, or an evidence
+directory. Without one, the only server on this host.
+
+Without --exercise nothing but GET requests is sent. With it, a dozen small requests at most, one
+at a time.")]
+pub struct Verify {
+    /// What to verify.
+    pub target: Option<String>,
+    /// How to write the report.
+    #[arg(long, value_enum, default_value_t = Format::Text, value_name = "FORMAT")]
+    pub format: Format,
+    /// Also fail (exit code 3) when something is not proven.
+    #[arg(long)]
+    pub strict: bool,
+    /// Show the evidence under each verdict.
+    #[arg(short, long)]
+    pub verbose: bool,
+    /// Print what would be read and asked, and touch nothing.
+    #[arg(long)]
+    pub dry_run: bool,
+    /// How to look.
+    #[command(flatten)]
+    pub look: LookArgs,
+}
+
+impl Verify {
+    /// The only server on this host.
+    pub(super) fn only() -> Verify {
+        Verify {
+            target: None,
+            format: Format::Text,
+            strict: false,
+            verbose: false,
+            dry_run: false,
+            look: LookArgs { log: None, api_key_env: None, exercise: false, timeout: 5 },
+        }
+    }
+}
+
+pub(super) fn run(args: &Verify, paint: Paint, out: &mut dyn Write) -> Result<u8, Ended> {
+    let written = Written::parse(args.target.as_deref())?;
+    let capture = match locate(&written)? {
+        Found::Stored(_) if args.look.exercise || args.dry_run => {
+            return Err(Failure::new("a stored capture can only be judged: there is no server to ask").into());
+        }
+        Found::Stored(mut capture) => {
+            if let Some(log) = &args.look.log {
+                add_log(&mut capture, log)?;
+            }
+            *capture
+        }
+        Found::Live(located) => {
+            let look = Look { options: args.look.options()?, exercise: args.look.exercise };
+            if args.dry_run {
+                return dry_run(&located, &look, out);
+            }
+            let mut progress = Progress::new();
+            observe(&located, &look, &mut |text| progress.say(text))
+        }
+    };
+    let report = verify(&capture, args.strict)?;
+    match args.format {
+        Format::Json => json::write(&report, out)?,
+        Format::Text => text::write(&report, paint, args.verbose, out)?,
+    }
+    Ok(report.exit_code)
+}
+
+fn add_log(capture: &mut ascertain_model::Capture, path: &std::path::Path) -> Result<(), Failure> {
+    let bytes = std::fs::read(path).map_err(|error| Failure::new(format!("cannot read {}: {error}", path.display())))?;
+    let redactor = crate::target::redactor_for(capture);
+    collect::add(capture, &redactor, "log.txt", &path.display().to_string(), &bytes);
+    Ok(())
+}
+
+fn dry_run(located: &Located, look: &Look, out: &mut dyn Write) -> Result<u8, Ended> {
+    let facts = located.facts.clone().unwrap_or_default();
+    let mut options = look.options.clone();
+    options.pid = located.facts.as_ref().map(|facts| facts.pid);
+    options.address.clone_from(&located.address);
+    options.target.clone_from(&located.name);
+    for line in collect::describe(&located.engine.wants(&facts), located.facts.as_ref(), &options) {
+        writeln!(out, "{line}")?;
+    }
+    if look.exercise {
+        writeln!(out, "POST a few small requests for tokens, one at a time (--exercise)")?;
+    }
+    Ok(0)
+}

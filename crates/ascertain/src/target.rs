@@ -1,0 +1,251 @@
+//! What the user means by a target.
+
+use crate::failure::Failure;
+use ascertain_capture::directory;
+use ascertain_capture::process;
+use ascertain_capture::redact::{Redactor, SecretNames};
+use ascertain_capture::sockets::{self, Owner};
+use ascertain_engines::{ENGINES, Engine, by_executable};
+use ascertain_model::Capture;
+use ascertain_model::wants::{Address, ProcessFacts};
+use std::path::{Path, PathBuf};
+
+/// A target as it was written.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Written {
+    /// `pid:1234`.
+    Pid(u32),
+    /// `http://host:port`.
+    Url(String),
+    /// A capture file or an evidence directory.
+    Stored(PathBuf),
+    /// A name.
+    Name(String),
+    /// Nothing: the only engine on this host.
+    Only,
+}
+
+impl Written {
+    /// Reads a target.
+    pub fn parse(text: Option<&str>) -> Result<Written, Failure> {
+        let Some(text) = text else { return Ok(Written::Only) };
+        if let Some(pid) = text.strip_prefix("pid:") {
+            let pid = pid.parse().map_err(|_| {
+                Failure::new(format!("{pid:?} is no PID")).hint("write a number: ascertain verify pid:1234")
+            })?;
+            return Ok(Written::Pid(pid));
+        }
+        if text.starts_with("http://") || text.starts_with("https://") {
+            return Ok(Written::Url(text.to_string()));
+        }
+        if text.contains("://") {
+            return Err(Failure::new(format!("{text:?}: targets on other hosts are not supported in this version"))
+                .hint("collect there and judge here: ascertain capture TARGET -o FILE, then ascertain verify FILE"));
+        }
+        let path = Path::new(text);
+        if path.exists() || text.contains('/') {
+            return Ok(Written::Stored(path.to_path_buf()));
+        }
+        Ok(Written::Name(text.to_string()))
+    }
+}
+
+/// A live target that was found.
+pub struct Located {
+    /// Its engine.
+    pub engine: &'static dyn Engine,
+    /// The process, where it is on this host.
+    pub facts: Option<ProcessFacts>,
+    /// Where to ask, when the user said so.
+    pub address: Option<Address>,
+    /// The target's name in reports.
+    pub name: String,
+}
+
+/// What a target turned out to be.
+pub enum Found {
+    /// A live server.
+    Live(Box<Located>),
+    /// A stored capture.
+    Stored(Box<Capture>),
+}
+
+/// An engine process on this host.
+pub struct Running {
+    /// Its engine.
+    pub engine: &'static dyn Engine,
+    /// What is known of it.
+    pub facts: ProcessFacts,
+}
+
+impl Running {
+    /// One line to tell it from others.
+    pub fn line(&self) -> String {
+        let names = self.engine.names(&self.facts);
+        let ports: Vec<String> = sockets::listening_of(self.facts.pid)
+            .unwrap_or_default()
+            .iter()
+            .map(|socket| socket.port.to_string())
+            .collect();
+        let ports = if ports.is_empty() { "no port".to_string() } else { format!("port {}", ports.join(", ")) };
+        format!("pid:{}  {}  {}  {}", self.facts.pid, self.engine.name(), ports, names.last().cloned().unwrap_or_default())
+    }
+}
+
+/// Every engine process that can be seen.
+pub fn running() -> Vec<Running> {
+    process::list()
+        .into_iter()
+        .filter_map(|facts| {
+            let exe = facts.exe.as_deref().or(facts.argv.first().map(String::as_str))?;
+            by_executable(exe).map(|engine| (engine, facts))
+        })
+        .map(|(engine, facts)| Running { engine, facts })
+        .collect()
+}
+
+/// Finds what a target means.
+pub fn locate(written: &Written) -> Result<Found, Failure> {
+    match written {
+        Written::Stored(path) => Ok(Found::Stored(Box::new(stored(path)?))),
+        Written::Pid(pid) => Ok(Found::Live(Box::new(of_pid(*pid, None, format!("pid:{pid}"))?))),
+        Written::Url(url) => Ok(Found::Live(Box::new(of_url(url)?))),
+        Written::Name(name) => Ok(Found::Live(Box::new(of_name(name)?))),
+        Written::Only => Ok(Found::Live(Box::new(only()?))),
+    }
+}
+
+/// Reads a stored capture.
+pub fn stored(path: &Path) -> Result<Capture, Failure> {
+    if !path.exists() {
+        return Err(Failure::new(format!("{}: no such file or directory", path.display()))
+            .hint("a target is a PID (pid:1234), a URL, the name of a running server, a capture file or an evidence directory"));
+    }
+    let names: Vec<&str> = ENGINES.iter().flat_map(|engine| engine.artifacts()).copied().collect();
+    let read = directory::read_any(path, &names, &secret_names());
+    read.map(|(_, capture)| capture).map_err(|error| {
+        Failure::new(error).hint("docs/evidence-directory.md lists what may be in an evidence directory or a capture")
+    })
+}
+
+/// The names under which any engine keeps secrets.
+fn secret_names() -> SecretNames {
+    let mut secrets = SecretNames { flags: Vec::new(), env: Vec::new(), keys: Vec::new() };
+    for engine in ENGINES {
+        let wants = engine.wants(&ProcessFacts::default());
+        secrets.flags.extend(wants.secret_flags);
+        secrets.env.extend(wants.secret_env);
+        secrets.keys.extend(wants.secret_keys);
+    }
+    secrets
+}
+
+/// A redactor for what is added to a stored capture, whose own secrets are gone already.
+pub(crate) fn redactor_for(_capture: &Capture) -> Redactor {
+    Redactor::new(secret_names())
+}
+
+fn of_pid(pid: u32, address: Option<Address>, name: String) -> Result<Located, Failure> {
+    let facts = process::facts(pid).map_err(|error| {
+        let failure = Failure::new(format!("cannot look at process {pid}: {error}"));
+        if error.is_permission() {
+            failure.hint("run it as the user of the server, or as root")
+        } else {
+            failure.hint("list what runs here: ascertain list")
+        }
+    })?;
+    let exe = facts.exe.as_deref().or(facts.argv.first().map(String::as_str)).unwrap_or("");
+    let Some(engine) = by_executable(exe) else {
+        let known: Vec<&str> = ENGINES.iter().map(|engine| engine.name()).collect();
+        return Err(Failure::new(format!("process {pid} ({exe}) is no engine that ascertain knows ({})", known.join(", ")))
+            .hint("list what runs here: ascertain list"));
+    };
+    Ok(Located { engine, facts: Some(facts), address, name })
+}
+
+fn of_url(url: &str) -> Result<Located, Failure> {
+    let (tls, rest) = match url.strip_prefix("https://") {
+        Some(rest) => (true, rest),
+        None => (false, url.strip_prefix("http://").unwrap_or(url)),
+    };
+    let authority = rest.split(['/', '?', '#']).next().unwrap_or("");
+    // User information is no part of where it listens.
+    let authority = authority.rsplit('@').next().unwrap_or(authority);
+    let bad = || Failure::new(format!("{:?} is no address", authority)).hint("write http://HOST:PORT");
+    let (host, port) = match authority.strip_prefix('[').and_then(|rest| rest.split_once(']')) {
+        Some((host, port)) => (host, port.strip_prefix(':')),
+        None => match authority.rsplit_once(':') {
+            Some((host, port)) => (host, Some(port)),
+            None => (authority, None),
+        },
+    };
+    if host.is_empty() {
+        return Err(bad());
+    }
+    let port: u16 = match port {
+        Some(port) => port.parse().map_err(|_| bad())?,
+        None if tls => 443,
+        None => 80,
+    };
+    let address = Address::Tcp { host: host.to_string(), port, tls };
+    match sockets::owner_of(port, host) {
+        Owner::Pid(pids) => {
+            // A forked helper may hold the same socket: the engine among the holders is meant.
+            let engine = pids.iter().copied().find(|pid| {
+                process::facts(*pid).is_ok_and(|facts| facts.exe.as_deref().is_some_and(|exe| by_executable(exe).is_some()))
+            });
+            let pid = engine.or(pids.first().copied()).unwrap_or(0);
+            of_pid(pid, Some(address), url.to_string())
+        }
+        Owner::None => Err(Failure::new(format!("nothing listens on {host}:{port}"))
+            .hint("list what runs here: ascertain list")),
+        _ => Ok(Located { engine: ENGINES[0], facts: None, address: Some(address), name: url.to_string() }),
+    }
+}
+
+fn of_name(name: &str) -> Result<Located, Failure> {
+    let all = running();
+    let mut matching: Vec<&Running> = all
+        .iter()
+        .filter(|one| {
+            let exe = one.facts.exe.as_deref().unwrap_or("").rsplit('/').next().unwrap_or("");
+            exe == name || one.engine.name() == name || one.engine.names(&one.facts).iter().any(|known| known == name)
+        })
+        .collect();
+    match matching.len() {
+        0 => {
+            let mut failure = Failure::new(format!("no running server is called {name:?}"));
+            let names: Vec<String> = all.iter().flat_map(|one| one.engine.names(&one.facts)).collect();
+            let near = ascertain_engines::nearest::nearest(name, names.iter().map(String::as_str), 1);
+            if let Some(near) = near.first() {
+                failure = failure.hint(format!("did you mean {near}?"));
+            }
+            failure = if all.is_empty() {
+                failure.hint("no engine runs on this host that can be seen; as another user or in a container, run as root")
+            } else {
+                all.iter().fold(failure, |failure, one| failure.hint(one.line()))
+            };
+            Err(failure)
+        }
+        1 => {
+            let pid = matching.remove(0).facts.pid;
+            of_pid(pid, None, name.to_string())
+        }
+        _ => Err(matching
+            .iter()
+            .fold(Failure::new(format!("{} running servers are called {name:?}", matching.len())), |failure, one| failure.hint(one.line()))),
+    }
+}
+
+fn only() -> Result<Located, Failure> {
+    let all = running();
+    match all.as_slice() {
+        [] => Err(Failure::new("no inference server was found running on this host")
+            .hint("as another user or in a container, run as root")
+            .hint("see how it works without one: ascertain demo")),
+        [one] => of_pid(one.facts.pid, None, format!("pid:{}", one.facts.pid)),
+        several => Err(several
+            .iter()
+            .fold(Failure::new(format!("{} servers run on this host: say which", several.len())), |failure, one| failure.hint(one.line()))),
+    }
+}
