@@ -21,7 +21,8 @@ pub struct Recorded {
 
 /// The recordings of all engines.
 pub fn recordings() -> Vec<Recorded> {
-    let of = |recording: &Recording| Recorded { story: recording.story, capture: capture(recording.name, recording.files) };
+    let of =
+        |recording: &Recording| Recorded { story: recording.story, capture: capture(recording.name, recording.files) };
     ENGINES.iter().filter_map(|engine| engine.demo()).flat_map(|demo| demo.recordings.iter().map(of)).collect()
 }
 
@@ -92,12 +93,15 @@ impl Drop for LiveServer {
 
 /// Starts a server of the first engine that has a demonstration.
 pub fn start() -> Result<LiveServer, Failure> {
-    let demo = ENGINES.iter().find_map(|engine| engine.demo()).ok_or_else(|| Failure::new("no engine has a demonstration"))?;
+    let demo =
+        ENGINES.iter().find_map(|engine| engine.demo()).ok_or_else(|| Failure::new("no engine has a demonstration"))?;
     let server = find_server(&demo)?;
-    let models = tempfile::tempdir().map_err(|error| Failure::new(format!("cannot make a temporary directory: {error}")))?;
+    let models =
+        tempfile::tempdir().map_err(|error| Failure::new(format!("cannot make a temporary directory: {error}")))?;
     let (file_name, bytes) = (demo.model)();
     let model = models.path().join(file_name);
-    std::fs::write(&model, bytes).map_err(|error| Failure::new(format!("cannot write {}: {error}", model.display())))?;
+    std::fs::write(&model, bytes)
+        .map_err(|error| Failure::new(format!("cannot write {}: {error}", model.display())))?;
     // Bound and let go: nobody else is likely to take it in the meantime, and if so the server says so and exits.
     let port = TcpListener::bind("127.0.0.1:0")
         .and_then(|listener| listener.local_addr())
@@ -106,8 +110,10 @@ pub fn start() -> Result<LiveServer, Failure> {
     let mut argv = vec![server.display().to_string()];
     argv.extend((demo.arguments)(&model.display().to_string(), port));
     let log_path = models.path().join("log.txt");
-    let log = std::fs::File::create(&log_path).map_err(|error| Failure::new(format!("cannot write {}: {error}", log_path.display())))?;
-    let again = log.try_clone().map_err(|error| Failure::new(format!("cannot write {}: {error}", log_path.display())))?;
+    let log = std::fs::File::create(&log_path)
+        .map_err(|error| Failure::new(format!("cannot write {}: {error}", log_path.display())))?;
+    let again =
+        log.try_clone().map_err(|error| Failure::new(format!("cannot write {}: {error}", log_path.display())))?;
     let mut child = Command::new(&argv[0])
         .args(&argv[1..])
         .stdin(Stdio::null())
@@ -120,8 +126,12 @@ pub fn start() -> Result<LiveServer, Failure> {
         if let Ok(Some(status)) = child.try_wait() {
             let said = std::fs::read_to_string(&log_path).unwrap_or_default();
             let last: Vec<&str> = said.lines().rev().take(3).collect();
-            return Err(Failure::new(format!("{} ended with {status}: {}", server.display(), last.into_iter().rev().collect::<Vec<_>>().join(" / ")))
-                .hint(demo.needs));
+            return Err(Failure::new(format!(
+                "{} ended with {status}: {}",
+                server.display(),
+                last.into_iter().rev().collect::<Vec<_>>().join(" / ")
+            ))
+            .hint(demo.needs));
         }
         if healthy(port, demo.health) {
             break;
@@ -143,7 +153,8 @@ fn healthy(port: u16, path: &str) -> bool {
         return false;
     }
     let address = Address::Tcp { host: "127.0.0.1".to_string(), port, tls: false };
-    exchange(&address, &Request::get(path), Limits::within(Duration::from_secs(2), 1 << 16)).is_ok_and(|answer| answer.status == 200)
+    exchange(&address, &Request::get(path), Limits::within(Duration::from_secs(2), 1 << 16))
+        .is_ok_and(|answer| answer.status == 200)
 }
 
 fn find_server(demo: &Demo) -> Result<PathBuf, Failure> {

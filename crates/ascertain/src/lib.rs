@@ -11,11 +11,14 @@ pub mod render;
 pub mod target;
 
 use ascertain_capture::collect::{self, Options};
+use ascertain_capture::file::{self, Root};
 use ascertain_engines::{Engine, by_capture};
 use ascertain_exercise::{Budget, Server};
 use ascertain_model::report::{EngineLine, Invocation, Report, SCHEMA, Target, claim_lines, state_words};
+use ascertain_model::wants::Wants;
 use ascertain_model::{Capture, Judgement, Verdict, Whole, judge};
 use failure::Failure;
+use std::path::Path;
 use target::Located;
 
 /// How a live target is looked at.
@@ -30,7 +33,7 @@ pub struct Look {
 /// Collects a capture of a live target. `progress` is told what is being done.
 pub fn observe(located: &Located, look: &Look, progress: &mut dyn FnMut(&str)) -> Capture {
     let facts = located.facts.as_ref();
-    let wants = located.engine.wants(&facts.cloned().unwrap_or_default());
+    let wants = wants(located);
     let mut options = look.options.clone();
     options.pid = facts.map(|facts| facts.pid);
     options.address = located.address.clone();
@@ -49,6 +52,22 @@ pub fn observe(located: &Located, look: &Look, progress: &mut dyn FnMut(&str)) -
         }
     }
     capture
+}
+
+/// What is wanted of a live target. Configuration files are read first, since they too can say where it listens.
+pub fn wants(located: &Located) -> Wants {
+    let facts = located.facts.clone().unwrap_or_default();
+    let wants = located.engine.wants(&facts, &[]);
+    let root = located.facts.as_ref().map_or_else(Root::ours, |facts| Root::of(facts.pid));
+    let texts: Vec<(String, String)> = wants
+        .files
+        .iter()
+        .filter_map(|want| {
+            let content = file::read_head(Path::new(&want.path), &root, want.limit).ok()?;
+            Some((want.artifact.clone(), String::from_utf8(content.bytes).ok()?))
+        })
+        .collect();
+    if texts.is_empty() { wants } else { located.engine.wants(&facts, &texts) }
 }
 
 /// Judges a capture.
@@ -112,11 +131,19 @@ fn answer(judgement: &Judgement, why: Option<&str>) -> String {
     };
     let settings = |count: usize| if count == 1 { "1 setting".to_string() } else { format!("{count} settings") };
     match judgement.whole {
-        Whole::Impostor => format!("The process that answers is not the one meant: {}.", why.unwrap_or("another one holds its address")),
+        Whole::Impostor => format!(
+            "The process that answers is not the one meant: {}.",
+            why.unwrap_or("another one holds its address")
+        ),
         Whole::Failed => format!("The server did not start: {}", why.unwrap_or("it never became ready")),
         Whole::Contradicted => {
             let wrong = names(&|verdict| matches!(verdict, Verdict::Contradicted { .. } | Verdict::Divided { .. }));
-            format!("Not as intended: {} of {} not in force or without effect ({}).", wrong.len(), settings(all), list(&wrong))
+            format!(
+                "Not as intended: {} of {} not in force or without effect ({}).",
+                wrong.len(),
+                settings(all),
+                list(&wrong)
+            )
         }
         Whole::Unknown => {
             let unknown = names(&|verdict| matches!(verdict, Verdict::Unknown { .. }));
@@ -127,7 +154,12 @@ fn answer(judgement: &Judgement, why: Option<&str>) -> String {
             let unproven = names(&|verdict| {
                 matches!(verdict, Verdict::Unproven { .. } | Verdict::Stale | Verdict::NotApplicable { .. })
             });
-            format!("Nothing contradicts it, but {} of {} not proven ({}).", unproven.len(), settings(all), list(&unproven))
+            format!(
+                "Nothing contradicts it, but {} of {} not proven ({}).",
+                unproven.len(),
+                settings(all),
+                list(&unproven)
+            )
         }
         Whole::Adjusted => {
             let adjusted = names(&|verdict| matches!(verdict, Verdict::Adjusted { .. }));

@@ -88,7 +88,13 @@ impl Running {
             .map(|socket| socket.port.to_string())
             .collect();
         let ports = if ports.is_empty() { "no port".to_string() } else { format!("port {}", ports.join(", ")) };
-        format!("pid:{}  {}  {}  {}", self.facts.pid, self.engine.name(), ports, names.last().cloned().unwrap_or_default())
+        format!(
+            "pid:{}  {}  {}  {}",
+            self.facts.pid,
+            self.engine.name(),
+            ports,
+            names.last().cloned().unwrap_or_default()
+        )
     }
 }
 
@@ -132,7 +138,7 @@ pub fn stored(path: &Path) -> Result<Capture, Failure> {
 fn secret_names() -> SecretNames {
     let mut secrets = SecretNames { flags: Vec::new(), env: Vec::new(), keys: Vec::new() };
     for engine in ENGINES {
-        let wants = engine.wants(&ProcessFacts::default());
+        let wants = engine.wants(&ProcessFacts::default(), &[]);
         secrets.flags.extend(wants.secret_flags);
         secrets.env.extend(wants.secret_env);
         secrets.keys.extend(wants.secret_keys);
@@ -157,8 +163,11 @@ fn of_pid(pid: u32, address: Option<Address>, name: String) -> Result<Located, F
     let exe = facts.exe.as_deref().or(facts.argv.first().map(String::as_str)).unwrap_or("");
     let Some(engine) = by_executable(exe) else {
         let known: Vec<&str> = ENGINES.iter().map(|engine| engine.name()).collect();
-        return Err(Failure::new(format!("process {pid} ({exe}) is no engine that ascertain knows ({})", known.join(", ")))
-            .hint("list what runs here: ascertain list"));
+        return Err(Failure::new(format!(
+            "process {pid} ({exe}) is no engine that ascertain knows ({})",
+            known.join(", ")
+        ))
+        .hint("list what runs here: ascertain list"));
     };
     Ok(Located { engine, facts: Some(facts), address, name })
 }
@@ -192,13 +201,15 @@ fn of_url(url: &str) -> Result<Located, Failure> {
         Owner::Pid(pids) => {
             // A forked helper may hold the same socket: the engine among the holders is meant.
             let engine = pids.iter().copied().find(|pid| {
-                process::facts(*pid).is_ok_and(|facts| facts.exe.as_deref().is_some_and(|exe| by_executable(exe).is_some()))
+                process::facts(*pid)
+                    .is_ok_and(|facts| facts.exe.as_deref().is_some_and(|exe| by_executable(exe).is_some()))
             });
             let pid = engine.or(pids.first().copied()).unwrap_or(0);
             of_pid(pid, Some(address), url.to_string())
         }
-        Owner::None => Err(Failure::new(format!("nothing listens on {host}:{port}"))
-            .hint("list what runs here: ascertain list")),
+        Owner::None => {
+            Err(Failure::new(format!("nothing listens on {host}:{port}")).hint("list what runs here: ascertain list"))
+        }
         _ => Ok(Located { engine: ENGINES[0], facts: None, address: Some(address), name: url.to_string() }),
     }
 }
@@ -221,7 +232,9 @@ fn of_name(name: &str) -> Result<Located, Failure> {
                 failure = failure.hint(format!("did you mean {near}?"));
             }
             failure = if all.is_empty() {
-                failure.hint("no engine runs on this host that can be seen; as another user or in a container, run as root")
+                failure.hint(
+                    "no engine runs on this host that can be seen; as another user or in a container, run as root",
+                )
             } else {
                 all.iter().fold(failure, |failure, one| failure.hint(one.line()))
             };
@@ -233,7 +246,9 @@ fn of_name(name: &str) -> Result<Located, Failure> {
         }
         _ => Err(matching
             .iter()
-            .fold(Failure::new(format!("{} running servers are called {name:?}", matching.len())), |failure, one| failure.hint(one.line()))),
+            .fold(Failure::new(format!("{} running servers are called {name:?}", matching.len())), |failure, one| {
+                failure.hint(one.line())
+            })),
     }
 }
 
@@ -246,6 +261,8 @@ fn only() -> Result<Located, Failure> {
         [one] => of_pid(one.facts.pid, None, format!("pid:{}", one.facts.pid)),
         several => Err(several
             .iter()
-            .fold(Failure::new(format!("{} servers run on this host: say which", several.len())), |failure, one| failure.hint(one.line()))),
+            .fold(Failure::new(format!("{} servers run on this host: say which", several.len())), |failure, one| {
+                failure.hint(one.line())
+            })),
     }
 }

@@ -125,10 +125,7 @@ pub fn collect_with(wants: &Wants, facts: Option<&ProcessFacts>, options: &Optio
             start,
             taken: Some(rfc3339(taken)),
             artifacts: Vec::new(),
-            remarks: remarks
-                .into_iter()
-                .map(|remark| Remark { text: redactor.text(&remark.text), ..remark })
-                .collect(),
+            remarks: remarks.into_iter().map(|remark| Remark { text: redactor.text(&remark.text), ..remark }).collect(),
         },
         artifacts: BTreeMap::new(),
     };
@@ -163,12 +160,17 @@ pub fn redactor(wants: &Wants, facts: Option<&ProcessFacts>, options: &Options) 
     redactor
 }
 
-/// Adds an artifact to a capture, redacted, or replaces the one of that name. The capture is sealed afterwards.
+/// Adds an artifact to a capture, redacted, or replaces the one of that name. A sealed capture stays sealed.
 pub fn add(capture: &mut Capture, redactor: &Redactor, name: &str, source: &str, bytes: &[u8]) {
-    capture.manifest.artifacts.retain(|entry| entry.name != name);
-    capture.manifest.artifacts.push(seal::entry(name, &redactor.text(source)));
-    capture.artifacts.insert(name.to_owned(), redactor.bytes(name, bytes));
-    seal::seal(capture);
+    let bytes = redactor.bytes(name, bytes);
+    let mut entry = seal::entry(name, &redactor.text(source));
+    entry.bytes = Some(bytes.len() as u64);
+    entry.sha256 = Some(seal::sha256(&bytes));
+    let entries = &mut capture.manifest.artifacts;
+    entries.retain(|entry| entry.name != name);
+    let at = entries.partition_point(|entry| entry.name.as_str() < name);
+    entries.insert(at, entry);
+    capture.artifacts.insert(name.to_owned(), bytes);
 }
 
 /// Every file, socket and URL that [`collect`] would touch, without touching one.
@@ -191,7 +193,9 @@ pub fn describe(wants: &Wants, facts: Option<&ProcessFacts>, options: &Options) 
     if let Some(pid) = context.pid() {
         lines.push("read    /proc/sys/kernel/random/boot_id".to_owned());
         lines.push("read    /proc/stat".to_owned());
-        lines.push(format!("read    if the port is not held by process {pid}: /proc/net/tcp, /proc/net/tcp6, /proc/*/fd"));
+        lines.push(format!(
+            "read    if the port is not held by process {pid}: /proc/net/tcp, /proc/net/tcp6, /proc/*/fd"
+        ));
     }
     lines.extend(WITNESSES.iter().flat_map(|witness| (witness.plan)(&context)));
     lines.iter().map(|line| redactor.text(line)).collect()
@@ -223,7 +227,10 @@ pub fn choose_address(wants: &Wants, pid: Option<u32>, options: &Options) -> Cho
             }
             (configured, Some([socket, others @ ..])) if others.iter().all(|other| other.port == socket.port) => {
                 if let (Some(port), Some(pid)) = (wanted.filter(|port| *port != 0), pid) {
-                    remark("address", format!("process {pid} listens on port {}, not on {port} as configured", socket.port));
+                    remark(
+                        "address",
+                        format!("process {pid} listens on port {}, not on {port} as configured", socket.port),
+                    );
                 }
                 let tls = matches!(configured, Some(Address::Tcp { tls: true, .. }));
                 Ok(Address::Tcp { host: socket.address.to_string(), port: socket.port, tls })
@@ -267,7 +274,9 @@ fn impostor(pid: u32, address: &Address, listening: Option<&[sockets::Listener]>
             let owners: Vec<String> = owners.iter().map(u32::to_string).collect();
             Some(format!("{} is held by process {}, not by process {pid}", http::shown(address), owners.join(", ")))
         }
-        Owner::Elsewhere => Some(format!("{} is not an address of the host process {pid} runs on", http::shown(address))),
+        Owner::Elsewhere => {
+            Some(format!("{} is not an address of the host process {pid} runs on", http::shown(address)))
+        }
         _ => None,
     }
 }
@@ -277,11 +286,16 @@ fn changes(pid: u32, start: Option<&ascertain_model::capture::Start>) -> Vec<Rem
     let mut remarks = Vec::new();
     let mut remark = |kind: &str, text: String| remarks.push(Remark { kind: kind.to_owned(), text });
     if process::link(pid, "ns/mnt").is_err_and(|error| error.is_permission()) {
-        let text = format!("files were read as this user sees them: it may not be looked up whether process {pid} sees the same");
+        let text = format!(
+            "files were read as this user sees them: it may not be looked up whether process {pid} sees the same"
+        );
         remark("file_tree", text);
     }
     if process::exe_deleted(pid).unwrap_or(false) {
-        remark("executable_replaced", format!("the executable of process {pid} was replaced or removed after it was started"));
+        remark(
+            "executable_replaced",
+            format!("the executable of process {pid} was replaced or removed after it was started"),
+        );
     }
     match (start, process::start(pid)) {
         (Some(start), Ok(now)) if now.ticks != start.ticks => {
@@ -326,7 +340,10 @@ fn hear(context: &Arc<Context>, witnesses: &'static [Witness]) -> Vec<Found> {
                 running.insert(index);
             }
             Err(error) => {
-                failed.insert(index, gap("malformed", format!("cannot start the {} witness: {error}", witness.name), None));
+                failed.insert(
+                    index,
+                    gap("malformed", format!("cannot start the {} witness: {error}", witness.name), None),
+                );
             }
         }
     }
@@ -345,14 +362,18 @@ fn hear(context: &Arc<Context>, witnesses: &'static [Witness]) -> Vec<Found> {
                 running.remove(&index);
                 if let Some(text) = panic {
                     let name = witnesses[index].name;
-                    failed.insert(index, gap("malformed", format!("the {name} witness failed: {text} (a bug: please report it)"), None));
+                    failed.insert(
+                        index,
+                        gap("malformed", format!("the {name} witness failed: {text} (a bug: please report it)"), None),
+                    );
                 }
             }
             Err(RecvTimeoutError::Timeout | RecvTimeoutError::Disconnected) => break,
         }
     }
     for index in running {
-        let text = format!("the {} witness did not finish within {} ms", witnesses[index].name, context.timeout.as_millis());
+        let text =
+            format!("the {} witness did not finish within {} ms", witnesses[index].name, context.timeout.as_millis());
         failed.insert(index, gap("timed_out", text, Some("give it more time: `--timeout SECONDS`")));
     }
     for (index, gap) in failed {

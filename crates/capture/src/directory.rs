@@ -27,7 +27,9 @@ pub enum Error {
         source: io::Error,
     },
     /// A JSON file is broken.
-    #[error("{path}:{line}:{column}: not JSON: {why}; mend the file or remove it (an absent file is a witness that did not speak)")]
+    #[error(
+        "{path}:{line}:{column}: not JSON: {why}; mend the file or remove it (an absent file is a witness that did not speak)"
+    )]
     Json {
         /// The file.
         path: PathBuf,
@@ -180,8 +182,8 @@ fn unpacked(dir: &Path) -> Result<Capture, Error> {
 }
 
 fn load(path: &Path, total: &mut u64) -> Result<Vec<u8>, Error> {
-    let content = file::read_head(path, &Root::ours(), MAX_FILE)
-        .map_err(|source| Error::Io { path: path.to_owned(), source })?;
+    let content =
+        file::read_head(path, &Root::ours(), MAX_FILE).map_err(|source| Error::Io { path: path.to_owned(), source })?;
     if content.partial.is_some() {
         return Err(Error::TooLarge { path: path.to_owned(), limit: MAX_FILE });
     }

@@ -75,7 +75,10 @@ fn regular(metadata: &Metadata) -> io::Result<()> {
     if metadata.is_file() {
         return Ok(());
     }
-    Err(io::Error::new(io::ErrorKind::InvalidInput, if metadata.is_dir() { "it is a directory" } else { "it is not a regular file" }))
+    Err(io::Error::new(
+        io::ErrorKind::InvalidInput,
+        if metadata.is_dir() { "it is a directory" } else { "it is not a regular file" },
+    ))
 }
 
 /// What was read of a file.

@@ -73,7 +73,9 @@ pub enum Error {
         why: String,
     },
     /// It was made by a newer release, or is something else.
-    #[error("{path} has the schema {found:?}, this release reads {SCHEMA:?}: use the release that made it or a newer one")]
+    #[error(
+        "{path} has the schema {found:?}, this release reads {SCHEMA:?}: use the release that made it or a newer one"
+    )]
     Schema {
         /// The file.
         path: PathBuf,
@@ -203,7 +205,10 @@ fn decode(mut file: impl Read, path: &Path) -> Result<Capture, Error> {
                 return Err(Error::NoManifest { path: path.to_owned(), found: name });
             }
             if size > MAX_MANIFEST {
-                return Err(Error::TooLarge { path: path.to_owned(), limit: format!("{MAX_MANIFEST} bytes of manifest") });
+                return Err(Error::TooLarge {
+                    path: path.to_owned(),
+                    limit: format!("{MAX_MANIFEST} bytes of manifest"),
+                });
             }
             let mut bytes = Vec::new();
             member.read_to_end(&mut bytes).map_err(broken)?;

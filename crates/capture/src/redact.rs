@@ -45,8 +45,20 @@ const HARMLESS: &[&str] = &[
 /// Names of fields and keys whose value is a secret in any software. Deliberately not the single words `key` and
 /// `token`: `bos_token` and `cache_key` are configuration.
 const FIELD_NAMES: &[&str] = &[
-    "api-key", "api-keys", "apikey", "access-token", "auth-token", "hf-token", "refresh-token", "bearer-token",
-    "client-secret", "secret-key", "secret-access-key", "password", "passwd", "passphrase",
+    "api-key",
+    "api-keys",
+    "apikey",
+    "access-token",
+    "auth-token",
+    "hf-token",
+    "refresh-token",
+    "bearer-token",
+    "client-secret",
+    "secret-key",
+    "secret-access-key",
+    "password",
+    "passwd",
+    "passphrase",
 ];
 
 /// Headers whose value is a secret.
@@ -71,8 +83,18 @@ const SHAPES: &[(&str, usize)] = &[
 
 /// Words in the name of an environment variable that make its value a secret.
 const VARIABLE_WORDS: &[&str] = &[
-    "APIKEY", "CREDENTIAL", "CREDENTIALS", "KEY", "KEYS", "PASSPHRASE", "PASSWD", "PASSWORD", "PASSWORDS", "SECRET",
-    "SECRETS", "TOKEN",
+    "APIKEY",
+    "CREDENTIAL",
+    "CREDENTIALS",
+    "KEY",
+    "KEYS",
+    "PASSPHRASE",
+    "PASSWD",
+    "PASSWORD",
+    "PASSWORDS",
+    "SECRET",
+    "SECRETS",
+    "TOKEN",
 ];
 
 /// Names under which an engine takes secrets.
@@ -461,11 +483,7 @@ fn automaton(patterns: &[Vec<u8>], fold_case: bool) -> Option<AhoCorasick> {
     if patterns.is_empty() {
         return None;
     }
-    AhoCorasick::builder()
-        .match_kind(MatchKind::Standard)
-        .ascii_case_insensitive(fold_case)
-        .build(patterns)
-        .ok()
+    AhoCorasick::builder().match_kind(MatchKind::Standard).ascii_case_insensitive(fold_case).build(patterns).ok()
 }
 
 fn harmless(value: &str) -> bool {
@@ -541,15 +559,14 @@ fn spellings(value: &[u8]) -> Vec<Vec<u8>> {
 
 fn secret_field(name: &str) -> bool {
     let name = name.to_ascii_lowercase();
-    FIELD_NAMES.iter().any(|known| {
-        name.strip_suffix(known).is_some_and(|rest| rest.is_empty() || rest.ends_with(['-', '_', '.']))
-    })
+    FIELD_NAMES
+        .iter()
+        .any(|known| name.strip_suffix(known).is_some_and(|rest| rest.is_empty() || rest.ends_with(['-', '_', '.'])))
 }
 
 /// Whether the name of an environment variable says that its value is a secret.
 fn secret_variable(name: &str, value: &str) -> bool {
-    let words: Vec<String> =
-        name.split(|c: char| !c.is_ascii_alphanumeric()).map(str::to_ascii_uppercase).collect();
+    let words: Vec<String> = name.split(|c: char| !c.is_ascii_alphanumeric()).map(str::to_ascii_uppercase).collect();
     if words.last().is_some_and(|last| matches!(last.as_str(), "FILE" | "PATH" | "DIR" | "SOCK")) {
         return false;
     }
@@ -684,7 +701,8 @@ fn values_behind(bytes: &[u8], start: usize, label: Label, mut found: impl FnMut
             .iter()
             .take(65536)
             .take_while(|byte| {
-                !byte.is_ascii_whitespace() && !matches!(byte, b'"' | b'\'' | b';' | b')' | b']' | b'}' | b'&' | b'<' | b'>' | b'\\')
+                !byte.is_ascii_whitespace()
+                    && !matches!(byte, b'"' | b'\'' | b';' | b')' | b']' | b'}' | b'&' | b'<' | b'>' | b'\\')
             })
             .count();
         let mut end = at + length;
@@ -843,10 +861,7 @@ mod tests {
         .collect();
         redactor.learn_environ(&variables);
         let text = redactor.text("abc quiet-river hunter22 4096 false /etc/key.pem pw9 http://bob:zz@h/");
-        assert_eq!(
-            text,
-            "[redacted] [redacted] [redacted] 4096 false /etc/key.pem [redacted] http://[redacted]@h/"
-        );
+        assert_eq!(text, "[redacted] [redacted] [redacted] 4096 false /etc/key.pem [redacted] http://[redacted]@h/");
         assert_eq!(redactor.variable("HF_TOKEN", "x"), MARK);
         assert_eq!(redactor.variable("MAX_TOKENS", "4096"), "4096");
         assert_eq!(redactor.variable("SCALE_PER_TOKEN", "true"), "true");
@@ -928,7 +943,21 @@ mod tests {
     fn a_large_log_is_linear() {
         let mut redactor = Redactor::new(names());
         redactor.learn(["k1", "aaaaaaaaaaaaaaaa"]);
-        for unit in [&b"api_key:"[..], b"eyJ-", b"eyJ", b"api_key:x[redacted", b"api_key:'x\\n", b"api_key=abcdefgh,", &b"api_key=\"\\"[..], b"://", b"a", b"bearer ", b"authorization: ", b"api_keys:[\"x\", ", b"\x1b[1;1;1"] {
+        for unit in [
+            &b"api_key:"[..],
+            b"eyJ-",
+            b"eyJ",
+            b"api_key:x[redacted",
+            b"api_key:'x\\n",
+            b"api_key=abcdefgh,",
+            &b"api_key=\"\\"[..],
+            b"://",
+            b"a",
+            b"bearer ",
+            b"authorization: ",
+            b"api_keys:[\"x\", ",
+            b"\x1b[1;1;1",
+        ] {
             let log = unit.repeat((4 << 20) / unit.len());
             let begun = std::time::Instant::now();
             redactor.learn_artifact("log.txt", &log);

@@ -210,12 +210,10 @@ mod tests {
     #[test]
     fn lines_of_the_kernel() {
         let line = "  0: 0100007F:1F90 00000000:0000 0A 00000000:00000000 00:00000000 00000000  0        0 4711 1 0";
-        assert_eq!(
-            parse_tcp(line),
-            Some(Listener { address: "127.0.0.1".parse().unwrap(), port: 8080, inode: 4711 })
-        );
+        assert_eq!(parse_tcp(line), Some(Listener { address: "127.0.0.1".parse().unwrap(), port: 8080, inode: 4711 }));
         assert_eq!(parse_tcp(&line.replace(" 0A ", " 01 ")), None);
-        let line = "  1: 00000000000000000000000001000000:0050 00000000000000000000000000000000:0000 0A 0:0 00:0 0 0 0 9 1";
+        let line =
+            "  1: 00000000000000000000000001000000:0050 00000000000000000000000000000000:0000 0A 0:0 00:0 0 0 0 9 1";
         assert_eq!(parse_tcp(line).map(|listener| listener.address), Some("::1".parse().unwrap()));
         assert_eq!(parse_tcp("garbage"), None);
     }

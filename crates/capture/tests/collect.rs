@@ -2,7 +2,7 @@
 
 #![allow(clippy::unwrap_used)]
 
-use ascertain_capture::collect::{Options, choose_address, collect, collect_with, add, describe};
+use ascertain_capture::collect::{Options, add, choose_address, collect, collect_with, describe};
 use ascertain_capture::process;
 use ascertain_model::wants::{Address, EndpointWant, FileWant, Wants};
 use std::io::{BufRead, BufReader, Read, Write};
@@ -100,7 +100,10 @@ fn a_live_server_with_a_key() {
     let (mut capture, redactor) = collect_with(&wants, Some(&facts), &options);
     let text = |name: &str| String::from_utf8_lossy(capture.bytes(name).unwrap_or_default()).into_owned();
     assert!(text("proc_cmdline.json").contains("\"[redacted]\""));
-    assert!(text("proc_environ.json").contains("FAKE_CTX=512") && text("proc_environ.json").contains("FAKE_API_KEY=[redacted]"));
+    assert!(
+        text("proc_environ.json").contains("FAKE_CTX=512")
+            && text("proc_environ.json").contains("FAKE_API_KEY=[redacted]")
+    );
     assert!(!text("proc_environ.json").contains("OTHER"));
     assert!(text("proc_status.txt").contains(&format!("Pid:\t{pid}")));
     assert!(text("maps_files.txt").contains("python"));
@@ -112,7 +115,13 @@ fn a_live_server_with_a_key() {
     assert!(text("props_no_key.json").starts_with("{\"_status\": 401, \"_body\": \""), "{}", text("props_no_key.json"));
     let headers: serde_json::Value = serde_json::from_slice(capture.bytes("http_headers.json").unwrap()).unwrap();
     assert_eq!(headers["props_no_key.json"]["status"], 401);
-    assert!(headers["props.json"]["headers"].as_array().unwrap().iter().any(|pair| pair[0] == "x-key" && pair[1] == "[redacted]"));
+    assert!(
+        headers["props.json"]["headers"]
+            .as_array()
+            .unwrap()
+            .iter()
+            .any(|pair| pair[0] == "x-key" && pair[1] == "[redacted]")
+    );
     assert_eq!(capture.gap("absent.ini").map(|gap| gap.reason.as_str()), Some("not_present"));
     assert!(capture.entry("config.ini").unwrap().modified.is_some());
     let entry = capture.entry("log.txt").unwrap();
@@ -139,7 +148,15 @@ fn where_the_log_is() {
     let dir = tempfile::tempdir().unwrap();
     let file = |name: &str| dir.path().join(name).to_str().unwrap().to_owned();
     let shell = |script: String| {
-        let child = Running(Command::new("bash").args(["-c", &script]).stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::null()).spawn().unwrap());
+        let child = Running(
+            Command::new("bash")
+                .args(["-c", &script])
+                .stdin(Stdio::null())
+                .stdout(Stdio::piped())
+                .stderr(Stdio::null())
+                .spawn()
+                .unwrap(),
+        );
         let mut child = child;
         let mut pid = String::new();
         BufReader::new(child.0.stdout.take().unwrap()).read_line(&mut pid).unwrap();
@@ -148,7 +165,10 @@ fn where_the_log_is() {
     };
     let log_of = |pid| {
         let capture = collect(&Wants::default(), None, &options(pid));
-        (capture.entry("log.txt").unwrap().clone(), String::from_utf8_lossy(capture.bytes("log.txt").unwrap_or_default()).into_owned())
+        (
+            capture.entry("log.txt").unwrap().clone(),
+            String::from_utf8_lossy(capture.bytes("log.txt").unwrap_or_default()).into_owned(),
+        )
     };
     // Both streams in one file.
     let (_child, pid) = shell(format!("echo $$; exec > {0} 2>&1; echo both; exec sleep 30", file("both")));
@@ -161,7 +181,8 @@ fn where_the_log_is() {
     assert_eq!(text, "gone\n");
     assert!(entry.source.ends_with("(deleted)"));
     // Through a pipe to tee.
-    let (_child, pid) = shell(format!("echo $$; exec > >(exec tee {0} > /dev/null) 2>&1; echo piped; exec sleep 30", file("tee")));
+    let (_child, pid) =
+        shell(format!("echo $$; exec > >(exec tee {0} > /dev/null) 2>&1; echo piped; exec sleep 30", file("tee")));
     let (entry, text) = log_of(pid);
     assert_eq!((text.as_str(), &entry.source), ("piped\n", &file("tee")), "{entry:?}");
     // Nowhere.
@@ -170,7 +191,8 @@ fn where_the_log_is() {
     let gap = entry.gap.unwrap();
     assert!(gap.text.contains("/dev/null") && gap.remedy.unwrap().contains("--log FILE"));
     // Two different files.
-    let (_child, pid) = shell(format!("echo $$; exec > {} 2> {}; echo o; echo e >&2; exec sleep 30", file("o"), file("e")));
+    let (_child, pid) =
+        shell(format!("echo $$; exec > {} 2> {}; echo o; echo e >&2; exec sleep 30", file("o"), file("e")));
     let capture = collect(&Wants::default(), None, &options(pid));
     assert_eq!((capture.bytes("log.txt"), capture.bytes("log_stdout.txt")), (Some(&b"e\n"[..]), Some(&b"o\n"[..])));
     // What the user names comes before all, what the process was told before its streams.
@@ -224,8 +246,7 @@ fn html_and_endless_bodies() {
             });
         }
     });
-    let options =
-        Options { address: Some(Address::Tcp { host: "::".into(), port, tls: false }), ..Options::default() };
+    let options = Options { address: Some(Address::Tcp { host: "::".into(), port, tls: false }), ..Options::default() };
     let capture = collect(&wants(), None, &options);
     assert_eq!(capture.bytes("health.json"), Some(&b"<html>hi</html>"[..]));
     assert_eq!(capture.gap("props.json").unwrap().reason, "too_large");
@@ -236,15 +257,17 @@ fn another_process_on_the_port_is_noticed() {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let port = listener.local_addr().unwrap().port();
     // Not a relative of this process.
-    let mut child = Command::new("bash").args(["-c", "setsid sleep 20 >/dev/null 2>&1 & echo $!"]).stdout(Stdio::piped()).spawn().unwrap();
+    let mut child = Command::new("bash")
+        .args(["-c", "setsid sleep 20 >/dev/null 2>&1 & echo $!"])
+        .stdout(Stdio::piped())
+        .spawn()
+        .unwrap();
     let mut pid = String::new();
     child.stdout.take().unwrap().read_to_string(&mut pid).unwrap();
     child.wait().unwrap();
     let pid: u32 = pid.trim().parse().unwrap();
-    let wants = Wants {
-        address: Some(Address::Tcp { host: "127.0.0.1".into(), port, tls: false }),
-        ..Wants::default()
-    };
+    let wants =
+        Wants { address: Some(Address::Tcp { host: "127.0.0.1".into(), port, tls: false }), ..Wants::default() };
     let chosen = choose_address(&wants, Some(pid), &options(pid));
     let _ = Command::new("kill").arg(pid.to_string()).status();
     assert_eq!(chosen.address, Ok(wants.address.unwrap()));

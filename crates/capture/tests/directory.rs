@@ -9,11 +9,7 @@ use std::path::Path;
 const NAMES: &[&str] = &["meta.json", "log.txt", "proc_*", "props.json", "metrics_*.txt", "*.ini", "*.sse"];
 
 fn secrets() -> SecretNames {
-    SecretNames {
-        flags: vec!["--api-key".into()],
-        env: vec!["ENGINE_API_KEY".into()],
-        keys: vec!["api-key".into()],
-    }
+    SecretNames { flags: vec!["--api-key".into()], env: vec!["ENGINE_API_KEY".into()], keys: vec!["api-key".into()] }
 }
 
 fn directory(files: &[(&str, &str)]) -> tempfile::TempDir {
@@ -104,7 +100,8 @@ fn recordings_of_real_servers() {
             assert!(keyed || *bytes == raw, "{:?}: {name} was changed without need", dir.path());
             if keyed {
                 let text = String::from_utf8_lossy(bytes);
-                let hit = text.split(|c: char| !c.is_ascii_alphanumeric()).find(|token| *token == "k1" || *token == "k2");
+                let hit =
+                    text.split(|c: char| !c.is_ascii_alphanumeric()).find(|token| *token == "k1" || *token == "k2");
                 assert_eq!(hit, None, "{:?}: {name}", dir.path());
                 if name.ends_with(".json") {
                     serde_json::from_slice::<serde_json::Value>(bytes).unwrap();

@@ -133,7 +133,10 @@ fn nobody_there() {
     let port = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
     let address = Address::Tcp { host: "localhost".into(), port, tls: false };
     assert!(matches!(get(&address, limits(1000)), Err(HttpError::Refused { .. })));
-    assert!(matches!(get(&Address::Unix { path: "/nonexistent".into() }, limits(1000)), Err(HttpError::Refused { .. })));
+    assert!(matches!(
+        get(&Address::Unix { path: "/nonexistent".into() }, limits(1000)),
+        Err(HttpError::Refused { .. })
+    ));
     let address = Address::Tcp { host: "h".into(), port, tls: true };
     assert_eq!(get(&address, limits(1000)).unwrap_err().to_string(), "TLS endpoints are not supported yet");
 }

@@ -139,7 +139,10 @@ fn other_files_are_named_for_what_they_are() {
     for bytes in [&b""[..], b"x", b"PK\x03\x04....", b"{\"schema\":1}"] {
         assert!(matches!(read(bytes), Err(Error::NotGzip { .. })));
     }
-    assert!(matches!(read(&gzip(b"just text")), Err(Error::Truncated { .. } | Error::Damaged { .. } | Error::NoManifest { .. })));
+    assert!(matches!(
+        read(&gzip(b"just text")),
+        Err(Error::Truncated { .. } | Error::Damaged { .. } | Error::NoManifest { .. })
+    ));
     assert!(matches!(read(&archive(&[("a.txt", b"x")])), Err(Error::NoManifest { .. })));
     assert!(matches!(read(&archive(&[])), Err(Error::NoManifest { .. })));
     assert!(matches!(read(&archive(&[("manifest.json", b"{")])), Err(Error::Manifest { .. })));
@@ -156,7 +159,8 @@ fn manifest(entries: &[(&str, &[u8])]) -> Vec<u8> {
             format!(r#"{{"name":{name:?},"source":"s","bytes":{},"sha256":"{}"}}"#, bytes.len(), sha256(bytes))
         })
         .collect();
-    format!(r#"{{"schema":"ascertain.capture/1","tool":"t","target":"x","artifacts":[{}]}}"#, entries.join(",")).into_bytes()
+    format!(r#"{{"schema":"ascertain.capture/1","tool":"t","target":"x","artifacts":[{}]}}"#, entries.join(","))
+        .into_bytes()
 }
 
 #[test]

@@ -239,6 +239,8 @@ pub enum MessageKind {
     Failure,
     /// Says less than it seems, or is only good to know.
     Note,
+    /// Something goes wrong that is no statement about a setting's value.
+    Trouble,
 }
 
 /// A line by which the engine changes, ignores, refuses or fails something.
@@ -399,7 +401,8 @@ impl Data {
     /// Reads the data files of one engine, `(file name, text)`.
     pub fn read(files: &[(&str, &str)]) -> Result<Data, Error> {
         let mut about = None;
-        let mut data = File { about: None, setting: vec![], removed: vec![], meant: vec![], testimony: vec![], message: vec![] };
+        let mut data =
+            File { about: None, setting: vec![], removed: vec![], meant: vec![], testimony: vec![], message: vec![] };
         for (name, text) in files {
             let file: File = toml::from_str(text)
                 .map_err(|source| Error::Toml { file: (*name).to_string(), source: Box::new(source) })?;
@@ -428,7 +431,12 @@ impl Data {
                 }
             }
         }
-        for name in data.testimony.iter().map(|one| one.setting.as_str()).chain(data.message.iter().flat_map(|one| one.setting.names())) {
+        for name in data
+            .testimony
+            .iter()
+            .map(|one| one.setting.as_str())
+            .chain(data.message.iter().flat_map(|one| one.setting.names()))
+        {
             if !by_name.contains_key(name) {
                 return Err(Error::Inconsistent(format!("a testimony or message names {name:?}, which is no setting")));
             }
@@ -518,7 +526,13 @@ impl Setting {
             Kind::List => Some(Value::set(text.split(',').map(str::trim).filter(|one| !one.is_empty()))),
             Kind::Enum => Some(Value::text(match truth(text) {
                 // Engines read several words for on and off and print yet others.
-                Some(on) if self.choices.iter().any(|choice| choice == "on") => if on { "on" } else { "off" },
+                Some(on) if self.choices.iter().any(|choice| choice == "on") => {
+                    if on {
+                        "on"
+                    } else {
+                        "off"
+                    }
+                }
                 _ => text,
             })),
             Kind::Text | Kind::Path => Some(Value::text(text)),

@@ -71,8 +71,9 @@ pub trait Engine: Sync {
     fn recognises(&self, executable: &str) -> bool;
     /// Names of the artifacts it reads; `*` stands for any run of characters.
     fn artifacts(&self) -> &'static [&'static str];
-    /// What to collect from a process.
-    fn wants(&self, facts: &ProcessFacts) -> Wants;
+    /// What to collect from a process. `files` are the texts of the configuration files that an earlier call without
+    /// them wanted, by artifact: they can say where the server listens, what it logs to and what it loads.
+    fn wants(&self, facts: &ProcessFacts, files: &[(String, String)]) -> Wants;
     /// Names by which an operator may call the service: model, aliases.
     fn names(&self, facts: &ProcessFacts) -> Vec<String>;
     /// Reads a capture.

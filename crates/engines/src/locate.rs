@@ -112,7 +112,9 @@ impl Scanner<'_> {
             }
             _ => {
                 let start = self.at;
-                while self.peek().is_some_and(|byte| !matches!(byte, b',' | b'}' | b']' | b':') && !byte.is_ascii_whitespace())
+                while self
+                    .peek()
+                    .is_some_and(|byte| !matches!(byte, b',' | b'}' | b']' | b':') && !byte.is_ascii_whitespace())
                 {
                     self.at += 1;
                 }

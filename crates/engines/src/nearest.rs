@@ -36,7 +36,8 @@ pub fn nearest<'a>(name: &str, known: impl IntoIterator<Item = &'a str>, most: u
         .into_iter()
         .map(|real| (distance(name, real), real))
         .filter(|(far, real)| {
-            *far <= allowed || (name.len() >= 6 && (real.starts_with(name) || name.starts_with(real) && real.len() >= 6))
+            *far <= allowed
+                || (name.len() >= 6 && (real.starts_with(name) || name.starts_with(real) && real.len() >= 6))
         })
         .collect();
     found.sort();

@@ -51,7 +51,12 @@ pub struct Server {
 const MAX_BODY: u64 = 8 << 20;
 
 /// Sends all experiments. `progress` is told what is being done.
-pub fn run(server: &Server, experiments: &[Experiment], budget: Budget, progress: &mut dyn FnMut(&str)) -> Vec<Exchange> {
+pub fn run(
+    server: &Server,
+    experiments: &[Experiment],
+    budget: Budget,
+    progress: &mut dyn FnMut(&str),
+) -> Vec<Exchange> {
     let begun = Instant::now();
     let mut left = budget.requests;
     let mut list = Vec::new();
@@ -97,7 +102,8 @@ pub fn run(server: &Server, experiments: &[Experiment], budget: Budget, progress
         for (artifact, path) in &experiment.after {
             let request = request(server, "GET", path, Vec::new());
             // What cannot be read afterwards was a gap before already.
-            if let Ok(answer) = http::exchange(&server.address, &request, Limits::within(Duration::from_secs(5), MAX_BODY))
+            if let Ok(answer) =
+                http::exchange(&server.address, &request, Limits::within(Duration::from_secs(5), MAX_BODY))
                 && answer.status == 200
                 && !answer.truncated
             {

@@ -161,7 +161,13 @@ fn whole(state: &State, claims: &[Judged]) -> Whole {
     if claims.is_empty() {
         return Whole::Unproven;
     }
-    claims.iter().flat_map(|judged| [Some(&judged.verdict), judged.effect.as_ref()]).flatten().map(weight).max().unwrap_or(Whole::Unproven)
+    claims
+        .iter()
+        .flat_map(|judged| [Some(&judged.verdict), judged.effect.as_ref()])
+        .flatten()
+        .map(weight)
+        .max()
+        .unwrap_or(Whole::Unproven)
 }
 
 fn weight(verdict: &Verdict) -> Whole {
@@ -187,16 +193,7 @@ fn judge_claim(case: &Case, claim: &Claim) -> Judged {
     let (verdict, effective, by) = judge_value(case, claim, &evidence, &acts);
     let effect = claim.effect.as_ref().and_then(|_| judge_effect(case, claim, &verdict, &effect_evidence));
     let remedy = remedy(case, claim, &verdict, effect.as_ref(), by);
-    Judged {
-        claim: claim.clone(),
-        verdict,
-        effective,
-        effect,
-        by: by.cloned(),
-        remedy,
-        evidence,
-        effect_evidence,
-    }
+    Judged { claim: claim.clone(), verdict, effective, effect, by: by.cloned(), remedy, evidence, effect_evidence }
 }
 
 fn about(case: &Case, claim: &Claim, subject: Subject) -> Vec<Evidence> {
@@ -231,12 +228,7 @@ fn order_of_act(a: &Intervention, b: &Intervention) -> std::cmp::Ordering {
 
 type ValueVerdict<'a> = (Verdict, Option<Value>, Option<&'a Intervention>);
 
-fn judge_value<'a>(
-    case: &Case,
-    claim: &Claim,
-    evidence: &[Evidence],
-    acts: &[&'a Intervention],
-) -> ValueVerdict<'a> {
+fn judge_value<'a>(case: &Case, claim: &Claim, evidence: &[Evidence], acts: &[&'a Intervention]) -> ValueVerdict<'a> {
     if let Some(refusal) = acts.iter().find(|act| act.act == Act::Refuses) {
         // A flag that does not exist is unknown, also when the engine says so by refusing it.
         if let Standing::Unknown { nearest } = &claim.standing {
@@ -527,9 +519,9 @@ fn remedy(
                 .and_then(|act| act.remedy.clone())
                 .unwrap_or_else(|| "remove it: this release does not know it".to_string()),
         }),
-        Verdict::NotApplicable { .. } => {
-            Some(by.and_then(|act| act.remedy.clone()).unwrap_or_else(|| "remove it, or start what it tunes".to_string()))
-        }
+        Verdict::NotApplicable { .. } => Some(
+            by.and_then(|act| act.remedy.clone()).unwrap_or_else(|| "remove it, or start what it tunes".to_string()),
+        ),
         Verdict::Adjusted { to, .. } => Some(by.and_then(|act| act.remedy.clone()).unwrap_or_else(|| match to {
             Some(to) => format!("ask for {to} if that is what you want, so that the file says what runs"),
             None => "ask for what the engine can give, so that the file says what runs".to_string(),
@@ -545,8 +537,8 @@ fn remedy(
         Verdict::Unproven { .. } if matches!(case.state, State::Impostor { .. }) => {
             Some("find out who answers, and end it or ask for it instead".to_string())
         }
-        Verdict::Unproven { .. } => Some(claim.settle.clone().unwrap_or_else(|| {
-            "nothing in this release is known to state it".to_string()
-        })),
+        Verdict::Unproven { .. } => {
+            Some(claim.settle.clone().unwrap_or_else(|| "nothing in this release is known to state it".to_string()))
+        }
     }
 }

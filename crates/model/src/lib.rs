@@ -16,8 +16,8 @@ pub mod wants;
 
 pub use capture::{Capture, Manifest};
 pub use case::{
-    Asked, Case, Claim, EffectSpec, Evidence, Finding, Gap, Intervention, Locus, Origin, Rung, Seen, Severity,
-    Standing, StartId, State, Subject, Tally, Unasked, Voice, Act, WitnessNote, WitnessState,
+    Act, Asked, Case, Claim, EffectSpec, Evidence, Finding, Gap, Intervention, Locus, Origin, Rung, Seen, Severity,
+    Standing, StartId, State, Subject, Tally, Unasked, Voice, WitnessNote, WitnessState,
 };
 pub use judge::{Judged, Judgement, Verdict, Whole, judge};
 pub use value::Value;

@@ -2,7 +2,9 @@
 //!
 //! `docs/report.schema.json` is the JSON Schema of this structure.
 
-use crate::case::{Case, Evidence, Finding, Locus, Origin, Rung, Seen, Severity, State, Unasked, Voice, WitnessNote, WitnessState};
+use crate::case::{
+    Case, Evidence, Finding, Locus, Origin, Rung, Seen, Severity, State, Unasked, Voice, WitnessNote, WitnessState,
+};
 use crate::judge::{Judged, Judgement, Verdict};
 use serde::Serialize;
 
@@ -314,8 +316,7 @@ impl ClaimLine {
                 (Some(rung.name()), None, None, Vec::new())
             }
             Verdict::Contradicted { between, diagnosis } => {
-                let broken =
-                    BreakLine { between: [between.0.name(), between.1.name()], diagnosis: diagnosis.clone() };
+                let broken = BreakLine { between: [between.0.name(), between.1.name()], diagnosis: diagnosis.clone() };
                 (None, Some(broken), None, Vec::new())
             }
             Verdict::Unproven { lacking } => (None, None, Some(lacking.clone()), Vec::new()),

@@ -35,8 +35,11 @@ fn classes() -> Vec<Vec<Value>> {
 
 /// A class and one of its members.
 fn classed() -> impl Strategy<Value = (usize, Value)> {
-    let all: Vec<(usize, Value)> =
-        classes().into_iter().enumerate().flat_map(|(class, members)| members.into_iter().map(move |one| (class, one))).collect();
+    let all: Vec<(usize, Value)> = classes()
+        .into_iter()
+        .enumerate()
+        .flat_map(|(class, members)| members.into_iter().map(move |one| (class, one)))
+        .collect();
     select(all)
 }
 
@@ -96,17 +99,19 @@ fn evidence() -> impl Strategy<Value = Evidence> {
     let what = (setting(), prop_oneof![3 => Just(Subject::Value), 1 => Just(Subject::Effect)], seen());
     let who = (rung(), voice(), select(vec!["log", "props", "slots"]), start());
     let proof = (locus(), select(vec!["", "a line"]), proptest::option::of(Just("a note".to_string())));
-    (what, who, proof).prop_map(|((setting, subject, seen), (rung, voice, witness, start), (locus, excerpt, note))| Evidence {
-        setting,
-        subject,
-        seen,
-        rung,
-        voice,
-        witness: witness.to_string(),
-        start,
-        locus,
-        excerpt: excerpt.to_string(),
-        note,
+    (what, who, proof).prop_map(|((setting, subject, seen), (rung, voice, witness, start), (locus, excerpt, note))| {
+        Evidence {
+            setting,
+            subject,
+            seen,
+            rung,
+            voice,
+            witness: witness.to_string(),
+            start,
+            locus,
+            excerpt: excerpt.to_string(),
+            note,
+        }
     })
 }
 
@@ -120,7 +125,15 @@ fn act() -> impl Strategy<Value = Act> {
 }
 
 fn intervention() -> impl Strategy<Value = Intervention> {
-    (setting(), act(), start(), proptest::option::of(locus()), select(vec!["", "a line"]), select(vec!["why", "because"]), proptest::option::of(Just("mend it".to_string())))
+    (
+        setting(),
+        act(),
+        start(),
+        proptest::option::of(locus()),
+        select(vec!["", "a line"]),
+        select(vec!["why", "because"]),
+        proptest::option::of(Just("mend it".to_string())),
+    )
         .prop_map(|(setting, act, start, locus, excerpt, by, remedy)| Intervention {
             setting,
             act,
@@ -219,8 +232,8 @@ fn agreeing() -> impl Strategy<Value = Case> {
             one.subject = Subject::Value;
             one
         });
-        (members(class), effect(), proptest::collection::vec(agreeing, 1..5), proptest::collection::vec(gap(), 0..2)).prop_map(
-            |(wanted, effect, evidence, gaps)| Case {
+        (members(class), effect(), proptest::collection::vec(agreeing, 1..5), proptest::collection::vec(gap(), 0..2))
+            .prop_map(|(wanted, effect, evidence, gaps)| Case {
                 start: StartId(THIS.to_string()),
                 state: State::Running,
                 claims: SETTINGS
@@ -238,8 +251,7 @@ fn agreeing() -> impl Strategy<Value = Case> {
                 evidence,
                 interventions: Vec::new(),
                 gaps,
-            },
-        )
+            })
     })
 }
 

@@ -84,7 +84,7 @@ pub fn expected(path: &Path) -> Result<Expected> {
 /// Reads an evidence directory the way the tool does.
 pub fn load(path: &Path) -> Result<Capture> {
     let engine = ascertain_engines::ENGINES[0];
-    let wants = engine.wants(&Default::default());
+    let wants = engine.wants(&Default::default(), &[]);
     let secrets = ascertain_capture::redact::SecretNames::from(&wants);
     Ok(ascertain_capture::directory::read(path, engine.artifacts(), &secrets)?)
 }
@@ -128,7 +128,10 @@ pub fn differences(expected: &Expected, whole: Whole, claims: &[Judged]) -> Vec<
             && let Some(effective) = &wanted.effective
             && judged.effective.as_ref().map(|value| members(&value.to_string())) != Some(members(effective))
         {
-            say(format!("{name}: effective {:?} expected {effective:?}", judged.effective.as_ref().map(ToString::to_string)));
+            say(format!(
+                "{name}: effective {:?} expected {effective:?}",
+                judged.effective.as_ref().map(ToString::to_string)
+            ));
         }
         let effect = judged.effect.as_ref().map(Verdict::word);
         if effect != wanted.effect.as_deref() {

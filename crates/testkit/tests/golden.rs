@@ -21,7 +21,8 @@ fn every_llama_cpp_recording_gives_its_verdicts() {
         {
             lines.push(format!("release {:?} expected {version}", reading.version));
         }
-        let unasked: Vec<String> = reading.unasked.iter().map(|one| format!("{} = {}", one.setting, one.effective)).collect();
+        let unasked: Vec<String> =
+            reading.unasked.iter().map(|one| format!("{} = {}", one.setting, one.effective)).collect();
         let wanted: Vec<String> = expected.unasked.iter().map(|(name, value)| format!("{name} = {value}")).collect();
         if unasked != wanted {
             lines.push(format!("unasked {unasked:?} expected {wanted:?}"));

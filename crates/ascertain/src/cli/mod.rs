@@ -107,8 +107,9 @@ impl LookArgs {
         let api_key = match &self.api_key_env {
             None => None,
             Some(name) => Some(std::env::var(name).map_err(|_| {
-                Failure::new(format!("the environment variable {name} is not set"))
-                    .hint(format!("put the key into it: {name}=… ascertain …; the key itself is never written on a command line"))
+                Failure::new(format!("the environment variable {name} is not set")).hint(format!(
+                    "put the key into it: {name}=… ascertain …; the key itself is never written on a command line"
+                ))
             })?),
         };
         if let Some(log) = &self.log

@@ -82,19 +82,19 @@ pub(super) fn run(args: &Verify, paint: Paint, out: &mut dyn Write) -> Result<u8
 }
 
 fn add_log(capture: &mut ascertain_model::Capture, path: &std::path::Path) -> Result<(), Failure> {
-    let bytes = std::fs::read(path).map_err(|error| Failure::new(format!("cannot read {}: {error}", path.display())))?;
+    let bytes =
+        std::fs::read(path).map_err(|error| Failure::new(format!("cannot read {}: {error}", path.display())))?;
     let redactor = crate::target::redactor_for(capture);
     collect::add(capture, &redactor, "log.txt", &path.display().to_string(), &bytes);
     Ok(())
 }
 
 fn dry_run(located: &Located, look: &Look, out: &mut dyn Write) -> Result<u8, Ended> {
-    let facts = located.facts.clone().unwrap_or_default();
     let mut options = look.options.clone();
     options.pid = located.facts.as_ref().map(|facts| facts.pid);
     options.address.clone_from(&located.address);
     options.target.clone_from(&located.name);
-    for line in collect::describe(&located.engine.wants(&facts), located.facts.as_ref(), &options) {
+    for line in collect::describe(&crate::wants(located), located.facts.as_ref(), &options) {
         writeln!(out, "{line}")?;
     }
     if look.exercise {

@@ -131,7 +131,13 @@ fn details(claim: &ClaimLine, paint: Paint, verbose: bool, report_failed: bool, 
             say(&format!("nearest: {}", claim.nearest.join(", ")), "")?;
         }
         if claim.verdict == "unknown" && claim.by.is_none() {
-            say(&format!("no such setting in this release{}", from.map(|from| format!(" ({from})")).unwrap_or_default()), "")?;
+            say(
+                &format!(
+                    "no such setting in this release{}",
+                    from.map(|from| format!(" ({from})")).unwrap_or_default()
+                ),
+                "",
+            )?;
         }
         if let Some(by) = &claim.by
             && let (Some(locus), Some(excerpt)) = (&by.locus, &by.excerpt)
@@ -148,17 +154,17 @@ fn details(claim: &ClaimLine, paint: Paint, verbose: bool, report_failed: bool, 
     }
     if verbose {
         for evidence in &claim.evidence {
-            evidence_line(evidence, paint, true, out)?;
+            evidence_line(evidence, paint, out)?;
         }
         for evidence in claim.effect.iter().flat_map(|effect| &effect.evidence) {
-            evidence_line(evidence, paint, true, out)?;
+            evidence_line(evidence, paint, out)?;
         }
     }
     Ok(())
 }
 
 /// One piece of evidence, on one or two lines.
-pub(super) fn evidence_line(evidence: &EvidenceLine, paint: Paint, with_rung: bool, out: &mut dyn Write) -> io::Result<()> {
+fn evidence_line(evidence: &EvidenceLine, paint: Paint, out: &mut dyn Write) -> io::Result<()> {
     let voice = match evidence.voice {
         ascertain_model::Voice::Effective => "",
         ascertain_model::Voice::Echo => " (repeats the request)",
@@ -166,7 +172,7 @@ pub(super) fn evidence_line(evidence: &EvidenceLine, paint: Paint, with_rung: bo
     };
     let stale = if evidence.stale { " (of another start)" } else { "" };
     let place = format!("{} {}", evidence.locus.artifact, evidence.locus.label);
-    let rung = if with_rung { evidence.rung.name() } else { "" };
+    let rung = evidence.rung.name();
     let first = format!("{rung:12}  {}{voice}{stale}  {}", evidence.value, place.trim());
     writeln!(out, "    {}", paint.dim(&fit(&first, paint.width.saturating_sub(4))))?;
     if !evidence.excerpt.is_empty() && evidence.excerpt != evidence.value {
@@ -193,7 +199,8 @@ fn unasked(report: &Report, paint: Paint, out: &mut dyn Write) -> io::Result<()>
 }
 
 fn findings(report: &Report, paint: Paint, verbose: bool, out: &mut dyn Write) -> io::Result<()> {
-    let mut shown: Vec<_> = report.findings.iter().filter(|finding| verbose || finding.severity > Severity::Info).collect();
+    let mut shown: Vec<_> =
+        report.findings.iter().filter(|finding| verbose || finding.severity > Severity::Info).collect();
     shown.sort_by_key(|finding| std::cmp::Reverse(finding.severity));
     let hidden = report.findings.len() - shown.len();
     if !shown.is_empty() {
@@ -217,7 +224,11 @@ fn findings(report: &Report, paint: Paint, verbose: bool, out: &mut dyn Write) -
         }
     }
     if hidden > 0 {
-        writeln!(out, "{}", paint.dim(&format!("{}{hidden} more with -v", if report.findings.len() > hidden { "" } else { "\n" })))?;
+        writeln!(
+            out,
+            "{}",
+            paint.dim(&format!("{}{hidden} more with -v", if report.findings.len() > hidden { "" } else { "\n" }))
+        )?;
     }
     Ok(())
 }
@@ -236,9 +247,14 @@ fn witnesses(report: &Report, paint: Paint, verbose: bool, out: &mut dyn Write) 
     let mut spoke = Vec::new();
     let mut silent = Vec::new();
     for witness in &report.witnesses {
-        if witness.state == WitnessState::Spoke { spoke.push(witness.name.clone()) } else { silent.push(format!("{} {}", mark(witness.state), witness.name)) }
+        if witness.state == WitnessState::Spoke {
+            spoke.push(witness.name.clone())
+        } else {
+            silent.push(format!("{} {}", mark(witness.state), witness.name))
+        }
     }
-    let mut text = format!("Witnesses: {}", if spoke.is_empty() { "none in full".to_string() } else { spoke.join(", ") });
+    let mut text =
+        format!("Witnesses: {}", if spoke.is_empty() { "none in full".to_string() } else { spoke.join(", ") });
     if !silent.is_empty() {
         text.push_str(&format!("; not or only in part: {} (-v says why)", silent.join(", ")));
     }

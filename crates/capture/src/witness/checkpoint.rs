@@ -83,8 +83,12 @@ impl Fault {
             Fault::Version(version) => {
                 gap("not_supported", format!("{path} has GGUF version {version}; versions 2 and 3 are read"), None)
             }
-            Fault::Split => gap("not_supported", format!("{path} is one part of a split model, which is not read yet"), None),
-            Fault::Truncated => gap("malformed", format!("{path} ends within its header"), Some("copy or download it again")),
+            Fault::Split => {
+                gap("not_supported", format!("{path} is one part of a split model, which is not read yet"), None)
+            }
+            Fault::Truncated => {
+                gap("malformed", format!("{path} ends within its header"), Some("copy or download it again"))
+            }
             Fault::Hostile(why) => gap("malformed", format!("the header of {path} is broken: {why}"), None),
             Fault::Late => gap("timed_out", format!("reading the header of {path} took too long"), None),
         }
@@ -100,7 +104,8 @@ struct Header {
 }
 
 fn header(file: File, length: u64, deadline: Instant) -> Result<Value, Fault> {
-    let mut header = Header { file: BufReader::with_capacity(256 << 10, file), left: length, kept: 0, steps: 0, deadline };
+    let mut header =
+        Header { file: BufReader::with_capacity(256 << 10, file), left: length, kept: 0, steps: 0, deadline };
     if header.left < 8 || &header.array::<4>()? != b"GGUF" {
         return Err(Fault::NotGguf);
     }

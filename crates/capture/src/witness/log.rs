@@ -55,7 +55,8 @@ fn testify(context: &Context, tell: &mut dyn FnMut(Found)) {
         return;
     };
     let (error, output) = (Stream::of(pid, 2), Stream::of(pid, 1));
-    let same = matches!((&error, &output), (Stream::File { id: one, .. }, Stream::File { id: other, .. }) if one == other);
+    let same =
+        matches!((&error, &output), (Stream::File { id: one, .. }, Stream::File { id: other, .. }) if one == other);
     match (&error, &output) {
         (Stream::File { path, .. }, other) => {
             let mut found = read_descriptor(LOG, pid, 2, path);
@@ -139,7 +140,9 @@ impl Stream {
             Stream::Terminal(target)
         } else {
             match std::fs::metadata(process::path(pid, &name)) {
-                Ok(metadata) if metadata.is_file() => Stream::File { path: target, id: (metadata.dev(), metadata.ino()) },
+                Ok(metadata) if metadata.is_file() => {
+                    Stream::File { path: target, id: (metadata.dev(), metadata.ino()) }
+                }
                 _ => Stream::Other(target),
             }
         }
@@ -182,9 +185,11 @@ impl Stream {
                 format!("standard error goes to {where_to}: the log is kept nowhere"),
                 Some("start the server with its output in a file (`2> FILE`), then `--log FILE`"),
             ),
-            Stream::File { .. } | Stream::Other(_) => {
-                gap("not_present", format!("standard error goes to {where_to}, which is not a regular file"), Some(NAME_IT))
-            }
+            Stream::File { .. } | Stream::Other(_) => gap(
+                "not_present",
+                format!("standard error goes to {where_to}, which is not a regular file"),
+                Some(NAME_IT),
+            ),
         }
     }
 }
@@ -209,7 +214,8 @@ fn behind_pipe(writer: u32, inode: u64, context: &Context) -> Option<(u32, u32, 
             continue;
         }
         for (fd, target) in open {
-            let regular = target.starts_with("/").then(|| std::fs::metadata(process::path(reader, &format!("fd/{fd}"))).ok());
+            let regular =
+                target.starts_with("/").then(|| std::fs::metadata(process::path(reader, &format!("fd/{fd}"))).ok());
             let Some(metadata) = regular.flatten().filter(|metadata| metadata.is_file()) else { continue };
             if matches!(access(reader, fd), Some(1 | 2)) {
                 files.push((reader, fd, target.to_string_lossy().into_owned(), (metadata.dev(), metadata.ino())));

@@ -69,9 +69,11 @@ fn testify(context: &Context, tell: &mut dyn FnMut(Found)) {
 fn gap_of(error: &Error) -> ArtifactGap {
     match error {
         Error::Gone { .. } => gap("not_present", error.to_string(), None),
-        Error::NotPermitted { path, .. } => {
-            gap("not_permitted", format!("not permitted to read {path}"), Some("run as the user of the server or as root"))
-        }
+        Error::NotPermitted { path, .. } => gap(
+            "not_permitted",
+            format!("not permitted to read {path}"),
+            Some("run as the user of the server or as root"),
+        ),
         _ => gap("malformed", error.to_string(), None),
     }
 }

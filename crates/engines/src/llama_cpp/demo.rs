@@ -39,7 +39,17 @@ pub(super) const DEMO: Demo = Demo {
     arguments: |model, port| {
         let port = port.to_string();
         [
-            "-m", model, "--spec-type", "draft-mtp", "--ctx-size", "1024", "--metrics", "--host", "127.0.0.1", "--port", &port,
+            "-m",
+            model,
+            "--spec-type",
+            "draft-mtp",
+            "--ctx-size",
+            "1024",
+            "--metrics",
+            "--host",
+            "127.0.0.1",
+            "--port",
+            &port,
         ]
         .map(str::to_string)
         .into()

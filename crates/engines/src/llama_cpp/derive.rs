@@ -18,6 +18,8 @@ use std::ops::Range;
 const SILENTLY_SKIPPED: [&str; 3] = ["draft-eagle3", "draft-dflash", "draft-dspark"];
 /// Settings whose effect is speculation.
 pub(super) const SPECULATION: [&str; 3] = ["spec_type", "spec_default", "spec_draft_model"];
+/// Stands for the type that the engine infers from a draft file.
+const INFERRED: &str = "draft-*";
 /// What `--spec-default` adds.
 const PRESET: &str = "ngram-mod";
 
@@ -59,7 +61,14 @@ struct Statement<'a> {
 }
 
 impl<'a> Statement<'a> {
-    fn new(setting: &'a str, value: Value, rung: Rung, witness: &'a str, artifact: &'a str, range: Range<usize>) -> Self {
+    fn new(
+        setting: &'a str,
+        value: Value,
+        rung: Rung,
+        witness: &'a str,
+        artifact: &'a str,
+        range: Range<usize>,
+    ) -> Self {
         Statement {
             setting,
             subject: Subject::Value,
@@ -168,7 +177,12 @@ fn asked_types(reader: &Reader<'_>) -> BTreeSet<String> {
     for ask in &reader.intent.asks {
         match ask.name.as_str() {
             "spec_type" => {
-                types.extend(ask.text.split(',').map(|one| one.trim().to_string()).filter(|one| !one.is_empty() && one != "none"));
+                types.extend(
+                    ask.text
+                        .split(',')
+                        .map(|one| one.trim().to_string())
+                        .filter(|one| !one.is_empty() && one != "none"),
+                );
             }
             // In a configuration file naming it is enough.
             "spec_default" if ask.from != From::Env || matches!(ask.text.as_str(), "1" | "true" | "on" | "enabled") => {
@@ -204,14 +218,24 @@ fn speculation(reader: &mut Reader<'_>) {
     }
     // What was started, where the log is verbose enough to say it.
     let started = started(reader);
-    let drafted: Vec<Exchange> = reader.exchanges.iter().filter(|exchange| exchange.drafted.unwrap_or(0) > 0).cloned().collect();
+    let drafted: Vec<Exchange> =
+        reader.exchanges.iter().filter(|exchange| exchange.drafted.unwrap_or(0) > 0).cloned().collect();
     let counters = reader.draft_counters();
     let tokens_drafted = !drafted.is_empty() || counters.as_ref().is_some_and(|(_, tally, _, _)| tally.tried > 0);
 
-    let inferred = if asked.is_empty() && draft_file { BTreeSet::from(["draft-mtp".to_string()]) } else { asked.clone() };
+    // Without a type the engine takes one from the draft file, and says nowhere which.
+    let inferred = if asked.is_empty() && draft_file { BTreeSet::from([INFERRED.to_string()]) } else { asked.clone() };
     // "On" names no type. It speaks for the types asked for only if none of them can be left out in silence.
     let ambiguous = inferred.len() > 1 && inferred.iter().any(|one| SILENTLY_SKIPPED.contains(&one.as_str()));
-    let on_types = (!inferred.is_empty() && !ambiguous).then(|| inferred.clone());
+    // "On" is read together with what was asked, so all that was asked has to be known: the answers repeat it, and
+    // where no answer does, command line and environment have both to be there.
+    let echoes = echoed_types(reader);
+    let known = if echoes.is_empty() {
+        !reader.facts.argv.is_empty() && environment_is_known(reader)
+    } else {
+        echoes.iter().all(|echo| *echo == inferred || asked.is_empty() && echo.is_empty())
+    };
+    let on_types = (!inferred.is_empty() && !ambiguous && known).then(|| inferred.clone());
 
     for (artifact, range, pointer, on) in &slots {
         let excerpt = format!("speculative = {on}");
@@ -226,27 +250,53 @@ fn speculation(reader: &mut Reader<'_>) {
             }
             (true, None) => {
                 let note = "something speculates; which of the types asked for, it does not say";
-                reader.state(Statement::new("spec_type", Value::text("on"), Rung::Reported, "slots", artifact, range.clone()).label(pointer.clone()).excerpt(excerpt).note(note).echo());
+                reader.state(
+                    Statement::new("spec_type", Value::text("on"), Rung::Reported, "slots", artifact, range.clone())
+                        .label(pointer.clone())
+                        .excerpt(excerpt)
+                        .note(note)
+                        .echo(),
+                );
             }
             (false, _) => {
                 let note = "nothing speculates in this slot";
-                type_statement(reader, &BTreeSet::new(), Rung::Reported, "slots", artifact, range, pointer, &excerpt, note);
+                type_statement(
+                    reader,
+                    &BTreeSet::new(),
+                    Rung::Reported,
+                    "slots",
+                    artifact,
+                    range,
+                    pointer,
+                    &excerpt,
+                    note,
+                );
             }
         }
     }
     if let Some((types, range, label)) = &started {
         let note = "every type whose start was announced, and the announcement that they are ready";
         let start = reader.log_start();
-        let excerpt = reader.excerpt("log.txt", range);
+        let excerpt = reader.excerpt(reader.log_name, range);
         for setting in ["spec_type", "spec_default"] {
-            let value = if setting == "spec_type" { Value::set(types.iter().cloned()) } else { Value::Bool(types.contains(PRESET)) };
-            reader.state(Statement::new(setting, value, Rung::Acknowledged, "log", "log.txt", range.clone()).label(label.clone()).excerpt(excerpt.clone()).note(note).of(start.clone()));
+            let value = if setting == "spec_type" {
+                Value::set(types.iter().cloned())
+            } else {
+                Value::Bool(types.contains(PRESET))
+            };
+            reader.state(
+                Statement::new(setting, value, Rung::Acknowledged, "log", reader.log_name, range.clone())
+                    .label(label.clone())
+                    .excerpt(excerpt.clone())
+                    .note(note)
+                    .of(start.clone()),
+            );
         }
     }
     if let Some((range, label, _)) = reader.first_line("creating MTP draft context against the target model") {
         let start = reader.log_start();
         reader.state(
-            Statement::new("spec_type", Value::set(["draft-mtp"]), Rung::Acknowledged, "log", "log.txt", range)
+            Statement::new("spec_type", Value::set(["draft-mtp"]), Rung::Acknowledged, "log", reader.log_name, range)
                 .label(label)
                 .note("printed before the start that can still fail")
                 .echo()
@@ -255,7 +305,8 @@ fn speculation(reader: &mut Reader<'_>) {
     }
 
     let off = !slots.is_empty() && slots.iter().all(|(_, _, _, on)| !on);
-    let on = slots.iter().any(|(_, _, _, on)| *on) || started.as_ref().is_some_and(|(types, _, _)| !types.is_empty()) && reader.foreign_log.is_none();
+    let on = slots.iter().any(|(_, _, _, on)| *on)
+        || started.as_ref().is_some_and(|(types, _, _)| !types.is_empty()) && reader.foreign_log.is_none();
     let running: Option<BTreeSet<String>> = if off && !tokens_drafted {
         Some(BTreeSet::new())
     } else if on || tokens_drafted {
@@ -271,7 +322,17 @@ fn speculation(reader: &mut Reader<'_>) {
     if let (Some(types), true) = (&on_types, inferred.len() == 1) {
         let note = format!("tokens were drafted, and {} is the only type asked for", show(types));
         for exchange in &drafted {
-            type_statement(reader, types, Rung::Exercised, "traffic", &exchange.artifact, &exchange.range, &exchange.label, &exchange.excerpt, &note);
+            type_statement(
+                reader,
+                types,
+                Rung::Exercised,
+                "traffic",
+                &exchange.artifact,
+                &exchange.range,
+                &exchange.label,
+                &exchange.excerpt,
+                &note,
+            );
         }
         if let Some((artifact, tally, range, excerpt)) = counters.as_ref().filter(|(_, tally, _, _)| tally.tried > 0) {
             let _ = tally;
@@ -285,8 +346,11 @@ fn speculation(reader: &mut Reader<'_>) {
     effects(reader, running.as_ref(), &slots, &drafted, counters.as_ref());
 
     if asked.is_empty() && (on || tokens_drafted) && reader.claim("spec_type").is_none() {
-        let effective = running.clone().filter(|types| !types.is_empty()).map_or_else(|| Value::text("on"), Value::set);
-        let why = draft_file.then(|| "inferred from the draft model, which has prediction layers".to_string());
+        let effective = running
+            .clone()
+            .filter(|types| !types.is_empty() && !types.contains(INFERRED))
+            .map_or_else(|| Value::text("on"), Value::set);
+        let why = draft_file.then(|| "inferred from the draft model".to_string());
         if let Some((artifact, range, pointer, _)) = slots.iter().find(|(_, _, _, on)| *on).cloned() {
             let excerpt = reader.excerpt(&artifact, &range);
             reader.unasked.push(Unasked {
@@ -302,12 +366,14 @@ fn speculation(reader: &mut Reader<'_>) {
     }
     let carries = reader.first_line(".nextn.").filter(|(_, _, text)| text.contains("unused tensor"));
     if let (Some((range, label, _)), false, true) = (carries, on, !asked.contains("draft-mtp")) {
-        let locus = Locus { artifact: "log.txt".to_string(), start: range.start, end: range.end, label };
-        let excerpt = reader.excerpt("log.txt", &range);
+        let locus = Locus { artifact: reader.log_name.to_string(), start: range.start, end: range.end, label };
+        let excerpt = reader.excerpt(reader.log_name, &range);
         reader.findings.push(Finding {
             kind: "unused_capability",
             severity: Severity::Info,
-            text: "the model has layers for multi-token prediction and nothing asks for them: --spec-type draft-mtp would".to_string(),
+            text:
+                "the model has layers for multi-token prediction and nothing asks for them: --spec-type draft-mtp would"
+                    .to_string(),
             evidence: vec![(locus, excerpt)],
         });
     }
@@ -325,6 +391,37 @@ fn speculation(reader: &mut Reader<'_>) {
             evidence: Vec::new(),
         });
     }
+}
+
+/// Which types the answers repeat as asked for. That proves nothing about what runs, but an answer that repeats other
+/// types than those known here shows that another source asked too.
+fn echoed_types(reader: &Reader<'_>) -> Vec<BTreeSet<String>> {
+    let types = |text: &str| {
+        text.split(',').map(str::trim).filter(|one| !one.is_empty() && *one != "none").map(str::to_string).collect()
+    };
+    let answers = ["completion.json", "chat.json"]
+        .iter()
+        .filter_map(|name| super::read::answer(reader.capture, name))
+        .filter(|answer| answer.status == 200);
+    let mut echoes: Vec<BTreeSet<String>> = answers
+        .filter_map(|answer| {
+            answer.value.pointer("/generation_settings/speculative.types").and_then(Json::as_str).map(types)
+        })
+        .collect();
+    for answer in &reader.slots {
+        let slots = answer.value.as_array().into_iter().flatten().take(4096);
+        echoes.extend(
+            slots.filter_map(|slot| slot.pointer("/params/speculative.types").and_then(Json::as_str).map(types)),
+        );
+    }
+    echoes
+}
+
+/// Whether a witness for the environment spoke. Without one, a variable may have asked for more.
+fn environment_is_known(reader: &Reader<'_>) -> bool {
+    reader.capture.artifacts.keys().any(|name| name.starts_with("proc_environ") && name.ends_with(".json"))
+        || super::read::answer(reader.capture, "meta.json")
+            .is_some_and(|meta| meta.value.get("env").is_some_and(Json::is_object))
 }
 
 /// The types that the log says were started: those announced, if the announcement that they are ready follows.
@@ -362,8 +459,17 @@ fn type_statement(
         if reader.claim(setting).is_none() {
             continue;
         }
-        let value = if setting == "spec_type" { Value::set(types.iter().cloned()) } else { Value::Bool(types.contains(PRESET)) };
-        reader.state(Statement::new(setting, value, rung, witness, artifact, range.clone()).label(label).excerpt(excerpt).note(note));
+        let value = if setting == "spec_type" {
+            Value::set(types.iter().cloned())
+        } else {
+            Value::Bool(types.contains(PRESET))
+        };
+        reader.state(
+            Statement::new(setting, value, rung, witness, artifact, range.clone())
+                .label(label)
+                .excerpt(excerpt)
+                .note(note),
+        );
     }
 }
 
@@ -375,8 +481,16 @@ fn draft_model(reader: &mut Reader<'_>, running: Option<&BTreeSet<String>>, aske
     let start = reader.log_start();
 
     if let Some((range, label, text)) = reader.first_line("loading draft model '") {
-        let named = text.split("loading draft model '").nth(1).and_then(|rest| rest.split('\'').next()).unwrap_or("").to_string();
-        let statement = Statement::new("spec_draft_model", Value::text(named), Rung::Acknowledged, "log", "log.txt", range).label(label).of(start);
+        let named = text
+            .split("loading draft model '")
+            .nth(1)
+            .and_then(|rest| rest.split('\'').next())
+            .unwrap_or("")
+            .to_string();
+        let statement =
+            Statement::new("spec_draft_model", Value::text(named), Rung::Acknowledged, "log", reader.log_name, range)
+                .label(label)
+                .of(start);
         reader.state(if used {
             statement.note("printed when the file is opened, and a type that needs it runs")
         } else {
@@ -395,8 +509,15 @@ fn draft_model(reader: &mut Reader<'_>, running: Option<&BTreeSet<String>>, aske
         }
         if let Some(range) = mapped {
             reader.state(
-                Statement::new("spec_draft_model", Value::text(wanted.clone()), Rung::Exercised, "process", "maps_files.txt", range)
-                    .note("the process has the file mapped, and a type that needs it runs"),
+                Statement::new(
+                    "spec_draft_model",
+                    Value::text(wanted.clone()),
+                    Rung::Exercised,
+                    "process",
+                    "maps_files.txt",
+                    range,
+                )
+                .note("the process has the file mapped, and a type that needs it runs"),
             );
         }
     }
@@ -411,7 +532,12 @@ fn draft_model(reader: &mut Reader<'_>, running: Option<&BTreeSet<String>>, aske
                 "add --spec-type draft-simple (or the type of the draft model) and restart",
             );
         } else {
-            reader.silently("spec_draft_model", Act::Fails, "speculation did not start, so the draft model serves nothing", "see spec_type");
+            reader.silently(
+                "spec_draft_model",
+                Act::Fails,
+                "speculation did not start, so the draft model serves nothing",
+                "see spec_type",
+            );
         }
     } else if running.is_some_and(|types| !types.is_empty() && !types.iter().any(|one| is_draft(one))) {
         let types = running.map(show).unwrap_or_default();
@@ -519,14 +645,19 @@ fn effects(
         // Tokens drafted from the text so far are no merit of the draft model.
         let attributable = setting != "spec_draft_model" || only_drafts;
         for (artifact, range, pointer, on) in slots {
-            let unused = setting == "spec_draft_model" && running.is_some_and(|types| !types.is_empty() && !types.iter().any(|one| is_draft(one)));
+            let unused = setting == "spec_draft_model"
+                && running.is_some_and(|types| !types.is_empty() && !types.iter().any(|one| is_draft(one)));
             if !on || unused {
                 let excerpt = format!("speculative = {on}");
                 reader.state(
                     Statement::new(setting, Value::Bool(false), Rung::Reported, "slots", artifact, range.clone())
                         .label(pointer.clone())
                         .excerpt(excerpt)
-                        .note(if unused { "what speculates does not use the draft model" } else { "nothing speculates in this slot" })
+                        .note(if unused {
+                            "what speculates does not use the draft model"
+                        } else {
+                            "nothing speculates in this slot"
+                        })
                         .effect(Seen::Off),
                 );
             }
@@ -546,10 +677,17 @@ fn effects(
                 None => continue,
             };
             reader.state(
-                Statement::new(setting, Value::Bool(true), Rung::Exercised, "traffic", &exchange.artifact, exchange.range.clone())
-                    .label(exchange.label.clone())
-                    .excerpt(exchange.excerpt.clone())
-                    .effect(Seen::Tally(tally)),
+                Statement::new(
+                    setting,
+                    Value::Bool(true),
+                    Rung::Exercised,
+                    "traffic",
+                    &exchange.artifact,
+                    exchange.range.clone(),
+                )
+                .label(exchange.label.clone())
+                .excerpt(exchange.excerpt.clone())
+                .effect(Seen::Tally(tally)),
             );
         }
         if let Some((artifact, tally, range, excerpt)) = counters {
@@ -574,13 +712,20 @@ fn from_log(reader: &mut Reader<'_>, setting: &str, longest: u64) {
         let Some((_, rest)) = line.text.split_once("draft acceptance = ") else { continue };
         let numbers: Vec<u64> = rest.split(['(', ')', '/', ' ']).filter_map(|word| word.parse().ok()).collect();
         if let [kept, tried, ..] = numbers[..] {
-            found.push((line.range.clone(), format!("line {}", line.number), Tally { kept, tried, steps: tried.div_ceil(longest) }));
+            found.push((
+                line.range.clone(),
+                format!("line {}", line.number),
+                Tally { kept, tried, steps: tried.div_ceil(longest) },
+            ));
         }
     }
     let start = reader.log_start();
     for (range, label, tally) in found.into_iter().take(32) {
         reader.state(
-            Statement::new(setting, Value::Bool(true), Rung::Exercised, "log", "log.txt", range).label(label).effect(Seen::Tally(tally)).of(start.clone()),
+            Statement::new(setting, Value::Bool(true), Rung::Exercised, "log", reader.log_name, range)
+                .label(label)
+                .effect(Seen::Tally(tally))
+                .of(start.clone()),
         );
     }
 }
@@ -610,17 +755,31 @@ fn context(reader: &mut Reader<'_>) {
         Value::Int(number) => Some(*number),
         _ => None,
     });
-    let trained = reader.models.as_ref().and_then(|models| models.value.pointer("/data/0/meta/n_ctx_train")).and_then(Json::as_i64);
-    let slots = reader.effective("parallel").last().and_then(|(_, value)| value.number()).map_or(1, |slots| slots as i64);
+    let trained = reader
+        .models
+        .as_ref()
+        .and_then(|models| models.value.pointer("/data/0/meta/n_ctx_train"))
+        .and_then(Json::as_i64);
+    let slots =
+        reader.effective("parallel").last().and_then(|(_, value)| value.number()).map_or(1, |slots| slots as i64);
     let shared = reader.effective("kv_unified").last().map(|(_, value)| value.same(&Value::Bool(true)));
 
-    if let Some(exchange) = reader.exchanges.iter().find(|exchange| exchange.artifact.starts_with("exercise_context")).cloned() {
+    if let Some(exchange) =
+        reader.exchanges.iter().find(|exchange| exchange.artifact.starts_with("exercise_context")).cloned()
+    {
         match exchange.limit {
             Some(limit) => reader.state(
-                Statement::new("ctx_size", Value::Int(limit), Rung::Exercised, "traffic", &exchange.artifact, exchange.range.clone())
-                    .label("/body/error/n_ctx")
-                    .excerpt(format!("a longer prompt was refused: n_ctx {limit}"))
-                    .note("the limit that a prompt really ran into"),
+                Statement::new(
+                    "ctx_size",
+                    Value::Int(limit),
+                    Rung::Exercised,
+                    "traffic",
+                    &exchange.artifact,
+                    exchange.range.clone(),
+                )
+                .label("/body/error/n_ctx")
+                .excerpt(format!("a longer prompt was refused: n_ctx {limit}"))
+                .note("the limit that a prompt really ran into"),
             ),
             None if exchange.status == 200 => reader.findings.push(Finding {
                 kind: "context_limit",
@@ -635,8 +794,15 @@ fn context(reader: &mut Reader<'_>) {
     let Some(per_slot) = per_slot else { return };
     let Some(claim) = reader.claim("ctx_size") else {
         if trained.is_some_and(|trained| per_slot < trained) {
-            let why = (shared == Some(false) && slots > 1).then(|| format!("each of {slots} slots has its own part of the cache"));
-            if let Some(evidence) = reader.evidence.iter().rev().find(|one| one.setting == "ctx_size" && one.rung == Rung::Reported).cloned() {
+            let why = (shared == Some(false) && slots > 1)
+                .then(|| format!("each of {slots} slots has its own part of the cache"));
+            if let Some(evidence) = reader
+                .evidence
+                .iter()
+                .rev()
+                .find(|one| one.setting == "ctx_size" && one.rung == Rung::Reported)
+                .cloned()
+            {
                 reader.unasked.push(Unasked {
                     setting: "ctx_size".to_string(),
                     effective: Value::Int(per_slot),
@@ -680,7 +846,16 @@ fn context(reader: &mut Reader<'_>) {
 
 fn cache_is_unified(reader: &mut Reader<'_>) {
     let asked_off = reader.asked_value("kv_unified").is_some_and(|value| value.same(&Value::Bool(false)));
-    let auto = reader.claim("parallel").is_none_or(|claim| claim.asked == Asked::Auto);
+    let negative = reader.asked_number("parallel").is_some_and(|asked| asked < 0);
+    if negative {
+        reader.silently(
+            "parallel",
+            Act::Adjusts { to: None },
+            "a negative number is taken for auto",
+            "write -1, or the number of slots",
+        );
+    }
+    let auto = negative || reader.claim("parallel").is_none_or(|claim| claim.asked == Asked::Auto);
     if asked_off && auto {
         reader.silently(
             "kv_unified",
@@ -693,20 +868,36 @@ fn cache_is_unified(reader: &mut Reader<'_>) {
 
 /// A micro batch is never larger than the batch, and a batch never larger than the context as asked, in silence.
 fn batches(reader: &mut Reader<'_>) {
-    let in_force = |reader: &Reader<'_>, setting: &str| reader.effective(setting).last().and_then(|(_, value)| value.number()).map(|number| number as i64);
+    let in_force = |reader: &Reader<'_>, setting: &str| {
+        reader.effective(setting).last().and_then(|(_, value)| value.number()).map(|number| number as i64)
+    };
     let (batch, micro) = (in_force(reader, "batch_size"), in_force(reader, "ubatch_size"));
-    let limit = reader.asked_number("ctx_size").filter(|asked| *asked > 0).or_else(|| in_force(reader, "ctx_size"));
+    let total = || {
+        let (_, _, text) = reader.first_line("llama_context: n_ctx  ")?;
+        text.rsplit("= ").next()?.trim().parse::<i64>().ok()
+    };
+    let limit = reader.asked_number("ctx_size").filter(|asked| *asked > 0).or_else(total);
     if let (Some(asked), Some(batch)) = (reader.asked_number("batch_size"), batch)
         && asked > batch
         && Some(batch) == limit
     {
-        reader.silently("batch_size", Act::Adjusts { to: Some(Value::Int(batch)) }, "a batch is never larger than the context", "ask for no more than -c");
+        reader.silently(
+            "batch_size",
+            Act::Adjusts { to: Some(Value::Int(batch)) },
+            "a batch is never larger than the context",
+            "ask for no more than -c",
+        );
     }
     if let (Some(asked), Some(micro)) = (reader.asked_number("ubatch_size"), micro)
         && (asked > micro || asked <= 0)
         && Some(micro) == batch
     {
-        reader.silently("ubatch_size", Act::Adjusts { to: Some(Value::Int(micro)) }, "a micro batch is never larger than the batch", "ask for no more than -b");
+        reader.silently(
+            "ubatch_size",
+            Act::Adjusts { to: Some(Value::Int(micro)) },
+            "a micro batch is never larger than the batch",
+            "ask for no more than -b",
+        );
     }
 }
 
@@ -714,7 +905,12 @@ fn batches(reader: &mut Reader<'_>) {
 fn threads(reader: &mut Reader<'_>) {
     for setting in ["threads", "threads_batch"] {
         if reader.asked_number(setting).is_some_and(|asked| asked <= 0) {
-            reader.silently(setting, Act::Adjusts { to: None }, "0 is taken for the number of processors", "write the number, or leave it out");
+            reader.silently(
+                setting,
+                Act::Adjusts { to: None },
+                "0 is taken for the number of processors",
+                "write the number, or leave it out",
+            );
         }
     }
 }
@@ -728,20 +924,23 @@ fn model(reader: &mut Reader<'_>) {
     let named = text.split("loading model '").nth(1).and_then(|rest| rest.split('\'').next()).unwrap_or("").to_string();
     let start = reader.log_start();
     reader.state(
-        Statement::new("model", Value::text(named), Rung::Acknowledged, "log", "log.txt", range)
+        Statement::new("model", Value::text(named), Rung::Acknowledged, "log", reader.log_name, range)
             .label(label)
             .note("and a later line says that the model is loaded")
             .of(start),
     );
 }
 
-/// A key is in force if a request without it is turned away. The list of models and the health check are always open.
+/// A key is in force if a request without it is turned away. The health check is always open, and in one release the
+/// list of models.
 fn api_key(reader: &mut Reader<'_>) {
     if reader.claim("api_key").is_none() && reader.claim("api_key_file").is_none() {
         return;
     }
-    let settings: Vec<&str> = ["api_key", "api_key_file"].into_iter().filter(|name| reader.claim(name).is_some()).collect();
-    let guarded = ["props.json", "props_without_key.json", "slots_before.json", "metrics_before.txt", "completion.json"];
+    let settings: Vec<&str> =
+        ["api_key", "api_key_file"].into_iter().filter(|name| reader.claim(name).is_some()).collect();
+    let guarded =
+        ["props.json", "props_without_key.json", "slots_before.json", "metrics_before.txt", "completion.json"];
     for name in guarded {
         let Some(status) = reader.statuses.get(name).copied() else { continue };
         let length = reader.capture.bytes(name).map_or(0, <[u8]>::len);
@@ -750,7 +949,11 @@ fn api_key(reader: &mut Reader<'_>) {
             200 if name == "props_without_key.json" => Value::Bool(false),
             _ => continue,
         };
-        let note = if value == Value::Secret { "a request without a valid key was turned away" } else { "a request without a key was answered: no key is required" };
+        let note = if value == Value::Secret {
+            "a request without a valid key was turned away"
+        } else {
+            "a request without a key was answered: no key is required"
+        };
         for setting in &settings {
             reader.state(
                 Statement::new(setting, value.clone(), Rung::Exercised, "http", name, 0..length)
@@ -763,18 +966,26 @@ fn api_key(reader: &mut Reader<'_>) {
 
     // Without a key and with open cross-origin rules the server warns. Its silence is evidence only in a log that is
     // complete, of a release known to warn, and if nothing else closes those rules.
-    let known = reader.facts.release.as_deref().is_some_and(|release| reader.data.about.releases.iter().any(|known| known == release));
+    let known = reader
+        .facts
+        .release
+        .as_deref()
+        .is_some_and(|release| reader.data.about.releases.iter().any(|known| known == release));
     let closes = ["cors_origins", "tools", "agent", "mcp_servers_config", "mcp_servers_json", "ui_mcp_proxy"];
     let other = closes.iter().any(|name| reader.claim(name).is_some());
     let complete = reader.foreign_log.is_none() && reader.log.as_ref().is_some_and(|log| log.would_show(3));
-    let warned = reader.log.as_ref().is_some_and(|log| log.lines.iter().any(|line| line.text.contains("no API key is set")));
-    let hidden_source = reader.log.as_ref().is_some_and(|log| log.lines.iter().any(|line| line.text.contains("using config file")));
+    let warned =
+        reader.log.as_ref().is_some_and(|log| log.lines.iter().any(|line| line.text.contains("no API key is set")));
+    let hidden_source =
+        reader.log.as_ref().is_some_and(|log| log.lines.iter().any(|line| line.text.contains("using config file")));
     if known && complete && !other && !warned && !hidden_source {
-        let log = reader.log.as_ref().map(|log| (log.lines.first().map_or(0, |line| line.range.start), log.lines.last().map_or(0, |line| line.range.end)));
+        let log = reader.log.as_ref().map(|log| {
+            (log.lines.first().map_or(0, |line| line.range.start), log.lines.last().map_or(0, |line| line.range.end))
+        });
         let (start, end) = log.unwrap_or((0, 0));
         for setting in &settings {
             reader.state(
-                Statement::new(setting, Value::Secret, Rung::Acknowledged, "log", "log.txt", start..end)
+                Statement::new(setting, Value::Secret, Rung::Acknowledged, "log", reader.log_name, start..end)
                     .label("the whole start")
                     .excerpt("no line warns that no API key is set")
                     .note("this release warns at every start without a key, and the log is complete"),
@@ -794,7 +1005,8 @@ fn cross_origin(reader: &mut Reader<'_>) {
         let Some(headers) = exchange.get("headers").and_then(Json::as_array) else { continue };
         let allowed = headers.iter().find_map(|header| {
             let name = header.get(0).and_then(Json::as_str)?;
-            name.eq_ignore_ascii_case("access-control-allow-origin").then(|| header.get(1).and_then(Json::as_str).map(str::to_string))?
+            name.eq_ignore_ascii_case("access-control-allow-origin")
+                .then(|| header.get(1).and_then(Json::as_str).map(str::to_string))?
         });
         let Some(allowed) = allowed else { continue };
         let pointer = format!("/{artifact}/headers");
@@ -818,7 +1030,7 @@ fn log_style(reader: &mut Reader<'_>) {
     let mut say = |setting: &str, on: bool, note: &str| {
         if reader.claim(setting).is_some() {
             reader.state(
-                Statement::new(setting, Value::Bool(on), Rung::Acknowledged, "log", "log.txt", range.clone())
+                Statement::new(setting, Value::Bool(on), Rung::Acknowledged, "log", reader.log_name, range.clone())
                     .label(format!("line {number}"))
                     .note(note)
                     .of(start.clone()),
@@ -850,7 +1062,8 @@ fn memory_lock(reader: &mut Reader<'_>) {
         return;
     }
     let range = at..at + line.len();
-    let failed = reader.log.as_ref().is_some_and(|log| log.lines.iter().any(|line| line.text.contains("failed to mlock")));
+    let failed =
+        reader.log.as_ref().is_some_and(|log| log.lines.iter().any(|line| line.text.contains("failed to mlock")));
     let silent = reader.foreign_log.is_some() || reader.log.as_ref().is_none_or(|log| !log.would_show(2));
     if failed || silent {
         return;
@@ -861,36 +1074,81 @@ fn memory_lock(reader: &mut Reader<'_>) {
     {
         // The model file stays mapped in one of the two modes and not in the other.
         let model = reader.asked_value("model").map(|model| model.to_string());
-        let mapped = reader.capture.bytes("maps_files.txt").zip(model).map(|(maps, model)| maps.split(|byte| *byte == b'\n').any(|line| line == model.as_bytes()));
+        let mapped = reader
+            .capture
+            .bytes("maps_files.txt")
+            .zip(model)
+            .map(|(maps, model)| maps.split(|byte| *byte == b'\n').any(|line| line == model.as_bytes()));
         let value = match mapped {
             Some(true) => "mmap+mlock",
             Some(false) => "mlock",
             None => return,
         };
-        reader.state(Statement::new("load_mode", Value::text(value), Rung::Exercised, "process", "proc_status.txt", range.clone()).label("VmLck").note(note));
+        reader.state(
+            Statement::new(
+                "load_mode",
+                Value::text(value),
+                Rung::Exercised,
+                "process",
+                "proc_status.txt",
+                range.clone(),
+            )
+            .label("VmLck")
+            .note(note),
+        );
     }
     if reader.claim("mlock").is_some() {
-        reader.state(Statement::new("mlock", Value::Bool(true), Rung::Exercised, "process", "proc_status.txt", range).label("VmLck").note(note));
+        reader.state(
+            Statement::new("mlock", Value::Bool(true), Rung::Exercised, "process", "proc_status.txt", range)
+                .label("VmLck")
+                .note(note),
+        );
     }
 }
 
 /// With the template engine on, a name is taken for the text of a template.
 fn chat_template(reader: &mut Reader<'_>) {
-    let Some(in_force) = reader.props.as_ref().and_then(|props| props.value.get("chat_template")).and_then(Json::as_str).map(str::to_string) else { return };
-    let Some((bytes, artifact)) = reader.props.as_ref().map(|props| (props.bytes, props.artifact.clone())) else { return };
+    let Some(in_force) = reader
+        .props
+        .as_ref()
+        .and_then(|props| props.value.get("chat_template"))
+        .and_then(Json::as_str)
+        .map(str::to_string)
+    else {
+        return;
+    };
+    let Some((bytes, artifact)) = reader.props.as_ref().map(|props| (props.bytes, props.artifact.clone())) else {
+        return;
+    };
     let range = crate::locate::locate(bytes, "/chat_template").unwrap_or(0..0);
     if let Some(asked) = reader.asked_value("chat_template").map(|value| value.to_string()) {
         let is_text = asked.contains("{{") || asked.contains("{%");
         if is_text {
             let same = asked == in_force;
             let value = if same { asked } else { "another template".to_string() };
-            reader.state(Statement::new("chat_template", Value::text(value), Rung::Reported, "props", &artifact, range).label("/chat_template"));
+            reader.state(
+                Statement::new("chat_template", Value::text(value), Rung::Reported, "props", &artifact, range)
+                    .label("/chat_template"),
+            );
         } else if asked.trim() == in_force.trim() {
-            reader.state(Statement::new("chat_template", Value::text("the literal word"), Rung::Reported, "props", &artifact, range).label("/chat_template"));
+            reader.state(
+                Statement::new(
+                    "chat_template",
+                    Value::text("the literal word"),
+                    Rung::Reported,
+                    "props",
+                    &artifact,
+                    range,
+                )
+                .label("/chat_template"),
+            );
             reader.silently(
                 "chat_template",
                 Act::Ignores,
-                format!("{} is taken for the text of a template: every prompt is that one word", crate::text::safe(&asked)),
+                format!(
+                    "{} is taken for the text of a template: every prompt is that one word",
+                    crate::text::safe(&asked)
+                ),
                 "add --no-jinja, or hand in the template itself with --chat-template-file",
             );
         }
@@ -930,13 +1188,19 @@ fn overrides(reader: &mut Reader<'_>) {
 fn listening(reader: &mut Reader<'_>) {
     let Some(answer) = super::read::answer(reader.capture, "listeners.json") else { return };
     for (index, one) in answer.value.as_array().into_iter().flatten().enumerate() {
-        let (Some(address), Some(port)) = (one.get("address").and_then(Json::as_str), one.get("port").and_then(Json::as_i64)) else { continue };
+        let (Some(address), Some(port)) =
+            (one.get("address").and_then(Json::as_str), one.get("port").and_then(Json::as_i64))
+        else {
+            continue;
+        };
         for (setting, value, field) in [("host", Value::text(address), "address"), ("port", Value::Int(port), "port")] {
             if reader.claim(setting).is_none() {
                 continue;
             }
             // A name is not an address: `localhost` may be either of two.
-            if setting == "host" && !reader.asked_value("host").is_some_and(|host| host.to_string().parse::<std::net::IpAddr>().is_ok()) {
+            if setting == "host"
+                && !reader.asked_value("host").is_some_and(|host| host.to_string().parse::<std::net::IpAddr>().is_ok())
+            {
                 continue;
             }
             let pointer = format!("/{index}/{field}");
@@ -956,7 +1220,12 @@ fn listening(reader: &mut Reader<'_>) {
         for evidence in reader.evidence.iter_mut().filter(|one| one.setting == "port" && one.witness == "log") {
             evidence.voice = Voice::Echo;
         }
-        reader.silently("port", Act::Ignores, format!("{port} is no port: the server listens on {}", port % 65_536), "ask for a port up to 65535");
+        reader.silently(
+            "port",
+            Act::Ignores,
+            format!("{port} is no port, and the log only repeats it"),
+            "ask for a port up to 65535",
+        );
     }
 }
 
@@ -968,17 +1237,33 @@ fn prompt_cache(reader: &mut Reader<'_>) {
     let wants_off = reader.asked_value("cache_prompt").is_some_and(|value| value.same(&Value::Bool(false)));
     for exchange in reader.exchanges.clone() {
         let Some(cached) = exchange.cached.filter(|cached| *cached > 0 && exchange.status == 200) else { continue };
-        let statement = Statement::new("cache_prompt", Value::Bool(true), Rung::Exercised, "traffic", &exchange.artifact, exchange.range.clone())
-            .label(exchange.label.clone())
-            .excerpt(format!("cache_n {cached}"));
+        let statement = Statement::new(
+            "cache_prompt",
+            Value::Bool(true),
+            Rung::Exercised,
+            "traffic",
+            &exchange.artifact,
+            exchange.range.clone(),
+        )
+        .label(exchange.label.clone())
+        .excerpt(format!("cache_n {cached}"));
         // A request may ask for the cache itself, so reuse does not show the server's own default.
-        reader.state(statement.echo().note("tokens of the prompt came from the cache; a request may have asked for that itself"));
+        reader.state(
+            statement.echo().note("tokens of the prompt came from the cache; a request may have asked for that itself"),
+        );
         if !wants_off {
             reader.state(
-                Statement::new("cache_prompt", Value::Bool(true), Rung::Exercised, "traffic", &exchange.artifact, exchange.range.clone())
-                    .label(exchange.label.clone())
-                    .excerpt(format!("cache_n {cached}"))
-                    .effect(Seen::Tally(Tally { kept: cached, tried: cached, steps: 1 })),
+                Statement::new(
+                    "cache_prompt",
+                    Value::Bool(true),
+                    Rung::Exercised,
+                    "traffic",
+                    &exchange.artifact,
+                    exchange.range.clone(),
+                )
+                .label(exchange.label.clone())
+                .excerpt(format!("cache_n {cached}"))
+                .effect(Seen::Tally(Tally { kept: cached, tried: cached, steps: 1 })),
             );
         }
     }
@@ -999,7 +1284,7 @@ fn context_shift(reader: &mut Reader<'_>) {
     let Some((range, label, _)) = reader.first_line("slot context shift, n_keep") else { return };
     let start = reader.log_start();
     reader.state(
-        Statement::new("context_shift", Value::Bool(true), Rung::Exercised, "log", "log.txt", range)
+        Statement::new("context_shift", Value::Bool(true), Rung::Exercised, "log", reader.log_name, range)
             .label(label)
             .effect(Seen::Tally(Tally { kept: 1, tried: 1, steps: 1 }))
             .of(start),
@@ -1013,8 +1298,17 @@ fn traps(reader: &mut Reader<'_>) {
             reader.findings.push(Finding {
                 kind: "negative_variable",
                 severity: Severity::Warning,
-                text: format!("{}={} switches it off: a NO_ variable means off whatever its value", ask.typed, crate::text::safe(&ask.text)),
-                evidence: ask.locus.clone().map(|locus| (locus, format!("{}={}", ask.typed, crate::text::safe(&ask.text)))).into_iter().collect(),
+                text: format!(
+                    "{}={} switches it off: a NO_ variable means off whatever its value",
+                    ask.typed,
+                    crate::text::safe(&ask.text)
+                ),
+                evidence: ask
+                    .locus
+                    .clone()
+                    .map(|locus| (locus, format!("{}={}", ask.typed, crate::text::safe(&ask.text))))
+                    .into_iter()
+                    .collect(),
             });
         }
         if ask.name == "api_key" && ask.from == From::Argv {
@@ -1026,11 +1320,47 @@ fn traps(reader: &mut Reader<'_>) {
             });
         }
     }
+    if let Some(seed) = reader.asked_number("seed").filter(|seed| !(0..=i64::from(u32::MAX)).contains(seed)) {
+        let to = seed.rem_euclid(1 << 32);
+        reader.silently(
+            "seed",
+            Act::Adjusts { to: Some(Value::Int(to)) },
+            format!("a seed has 32 bits: {seed} is {to}"),
+            "ask for a seed below 4294967296",
+        );
+    }
+    let longest = reader.asked_number("spec_draft_n_max").unwrap_or(3);
+    let never = reader
+        .asked_number("spec_draft_n_min")
+        .filter(|least| *least > longest)
+        .map(|least| format!("the least number of draft tokens ({least}) is above the greatest ({longest})"));
+    let p_min = reader
+        .asked_value("spec_draft_p_min")
+        .and_then(|value| value.number())
+        .filter(|least| *least > 1.0)
+        .map(|least| format!("no token is as probable as {least}"));
+    for why in never.into_iter().chain(p_min) {
+        reader.findings.push(Finding {
+            kind: "never_drafts",
+            severity: Severity::Error,
+            text: format!("{why}: nothing is ever drafted, and no message says so"),
+            evidence: Vec::new(),
+        });
+    }
+    if reader.asked_value("cors_origins").is_some_and(|value| matches!(&value, Value::Set(list) if list.len() > 1)) {
+        reader.findings.push(Finding {
+            kind: "cors_list",
+            severity: Severity::Warning,
+            text: "a list of origins is sent to browsers as it is, in one header, and browsers refuse that: allow one origin".to_string(),
+            evidence: Vec::new(),
+        });
+    }
     if reader.claim("ssl_key_file").is_some() != reader.claim("ssl_cert_file").is_some() {
         reader.findings.push(Finding {
             kind: "plain_http",
             severity: Severity::Error,
-            text: "only one of the two TLS files is given: the server then speaks plain HTTP without a word".to_string(),
+            text: "only one of the two TLS files is given: the server then speaks plain HTTP without a word"
+                .to_string(),
             evidence: Vec::new(),
         });
     }
@@ -1046,26 +1376,50 @@ fn third_source(reader: &mut Reader<'_>) {
         .filter_map(|ask| ask.place.rsplit_once(':').map(|(path, _)| path.to_string()))
         .collect();
     for path in files {
-        let names: BTreeSet<String> = reader.intent.asks.iter().filter(|ask| ask.place.starts_with(&path)).map(|ask| ask.name.clone()).collect();
+        let names: BTreeSet<String> =
+            reader.intent.asks.iter().filter(|ask| ask.place.starts_with(&path)).map(|ask| ask.name.clone()).collect();
         reader.findings.push(Finding {
             kind: "third_source",
             severity: Severity::Warning,
-            text: format!("{path} also configures this server ({}); neither its command line nor its environment shows that", names.into_iter().collect::<Vec<_>>().join(", ")),
+            text: format!(
+                "{path} also configures this server ({}); neither its command line nor its environment shows that",
+                names.into_iter().collect::<Vec<_>>().join(", ")
+            ),
             evidence: Vec::new(),
         });
+    }
+    for artifact in ["config_system.ini", "config.ini"] {
+        if reader.capture.bytes(artifact).is_some()
+            && !reader.facts.config_files.iter().any(|file| file.artifact == artifact)
+        {
+            let path = reader.capture.entry(artifact).map_or(artifact.to_string(), |entry| entry.source.clone());
+            reader.findings.push(Finding {
+                kind: "changed_since",
+                severity: Severity::Warning,
+                text: format!("{} was changed after the start: what this start read in it is not known, so nothing in it is judged", crate::text::safe(&path)),
+                evidence: Vec::new(),
+            });
+        }
     }
     let read: Vec<(String, Locus, String)> = reader
         .log
         .iter()
         .flat_map(|log| &log.lines)
-        .filter_map(|line| line.text.split_once("using config file: ").map(|(_, path)| (path.to_string(), Reader::line_locus(line), crate::text::excerpt(line.text.as_bytes()))))
+        .filter_map(|line| {
+            line.text.split_once("using config file: ").map(|(_, path)| {
+                (path.to_string(), reader.line_locus(line), crate::text::excerpt(line.text.as_bytes()))
+            })
+        })
         .collect();
     for (path, locus, excerpt) in read {
         if !reader.facts.config_files.iter().any(|file| file.path == path) {
             reader.findings.push(Finding {
                 kind: "third_source",
                 severity: Severity::Warning,
-                text: format!("{} was read at the start and is not among the evidence: it may ask for more than is judged here", crate::text::safe(&path)),
+                text: format!(
+                    "{} was read at the start and is not among the evidence: it may ask for more than is judged here",
+                    crate::text::safe(&path)
+                ),
                 evidence: vec![(locus, excerpt)],
             });
         }
@@ -1075,11 +1429,20 @@ fn third_source(reader: &mut Reader<'_>) {
 /// Sampling settings in force that differ from the default and that nobody asked for: a model file can carry them.
 fn unasked_sampling(reader: &mut Reader<'_>) {
     let mut found = Vec::new();
-    for evidence in reader.evidence.iter().filter(|one| one.witness == "props" && one.voice == Voice::Effective && one.subject == Subject::Value) {
+    for evidence in reader
+        .evidence
+        .iter()
+        .filter(|one| one.witness == "props" && one.voice == Voice::Effective && one.subject == Subject::Value)
+    {
         let Some(setting) = reader.data.setting(&evidence.setting) else { continue };
         let Seen::Value(value) = &evidence.seen else { continue };
         let Some(default) = setting.default_value() else { continue };
-        if setting.group != "sampling" || reader.claim(&setting.name).is_some() || setting.name == "seed" || setting.name == "sampler_seq" || value.same(&default) {
+        if setting.group != "sampling"
+            || reader.claim(&setting.name).is_some()
+            || setting.name == "seed"
+            || setting.name == "sampler_seq"
+            || value.same(&default)
+        {
             continue;
         }
         found.push(Unasked {

@@ -66,11 +66,12 @@ pub fn read(data: &Data, facts: &Facts<'_>) -> Intent {
     let mut asks = Vec::new();
     let mut intent = Intent::default();
     for file in &facts.config_files {
-        from_file(data, file, &mut asks);
+        from_file(data, file, &mut asks, &mut intent.findings);
     }
     from_environment(data, facts, &mut asks);
     from_argv(data, facts, &mut asks, &mut intent);
     merge(data, facts, &asks, &mut intent);
+    one_field(facts, &asks, &mut intent);
     intent.asks = asks;
     intent
 }
@@ -86,14 +87,17 @@ fn from_argv(data: &Data, facts: &Facts<'_>, asks: &mut Vec<Ask>, intent: &mut I
         match data.flag(&flag) {
             Some((setting, positive)) => {
                 let values = if positive { setting.values } else { 0 };
-                let taken: Vec<&str> =
-                    argv[index + 1..].iter().take(values).map(|word| word.text.as_str()).collect();
+                let taken: Vec<&str> = argv[index + 1..].iter().take(values).map(|word| word.text.as_str()).collect();
                 let text = match (setting.kind, positive) {
                     (_, false) => "false".to_string(),
                     (Kind::Switch | Kind::Bool, true) => "true".to_string(),
                     _ => taken.join(" "),
                 };
-                if let Some(eaten) = taken.iter().find(|word| word.starts_with('-') && data.flag(word).is_some()) {
+                let is_flag = |word: &str| {
+                    word.starts_with("--") && data.flag(&word.replace('_', "-")).is_some()
+                        || word.starts_with('-') && data.flag(word).is_some()
+                };
+                if let Some(eaten) = taken.iter().find(|word| is_flag(word)) {
                     intent.findings.push(Finding {
                         kind: "swallowed_flag",
                         severity: Severity::Error,
@@ -169,7 +173,10 @@ fn from_environment(data: &Data, facts: &Facts<'_>, asks: &mut Vec<Ask>) {
 /// What an orchestrator injects for a service of a similar name is noise.
 fn is_slip(data: &Data, name: &str) -> bool {
     let about = &data.about;
-    if !name.starts_with(&about.env_family) || about.env_known.iter().any(|known| known == name) || is_service_link(name) {
+    if !name.starts_with(&about.env_family)
+        || about.env_known.iter().any(|known| known == name)
+        || is_service_link(name)
+    {
         return false;
     }
     if name.starts_with(&about.env_prefix) || data.meant.iter().any(|meant| meant.typed == name) {
@@ -184,14 +191,19 @@ fn is_service_link(name: &str) -> bool {
     let tail = name.rsplit("_PORT").next().unwrap_or("");
     name.ends_with("_SERVICE_HOST")
         || name.contains("_SERVICE_PORT")
-        || name.contains("_PORT_") && (tail.ends_with("_TCP") || tail.contains("_TCP_") || tail.ends_with("_UDP") || tail.contains("_UDP_"))
+        || name.contains("_PORT_")
+            && (tail.ends_with("_TCP") || tail.contains("_TCP_") || tail.ends_with("_UDP") || tail.contains("_UDP_"))
 }
 
 /// Sections that hold for every model are `[*]` and, over it, `[default]`, which is also what stands before any
 /// section; others are passed over in silence. A section that is opened twice starts empty again. Of two spellings of
 /// one setting within a section the last in byte order counts, of the same spelling the last line. `;` and `#` begin a
 /// comment wherever they stand.
-fn from_file(data: &Data, file: &super::ConfigFile<'_>, asks: &mut Vec<Ask>) {
+fn from_file(data: &Data, file: &super::ConfigFile<'_>, asks: &mut Vec<Ask>, findings: &mut Vec<Finding>) {
+    let mut unread = |text: String| {
+        findings.push(Finding { kind: "not_read", severity: Severity::Warning, text, evidence: Vec::new() });
+    };
+    let mut skipped: Vec<String> = Vec::new();
     let mut every: Vec<Ask> = Vec::new();
     let mut default: Vec<Ask> = Vec::new();
     let mut section = "default".to_string();
@@ -206,17 +218,31 @@ fn from_file(data: &Data, file: &super::ConfigFile<'_>, asks: &mut Vec<Ask>) {
         }
         if let Some(rest) = content.strip_prefix('[') {
             section = rest.split(']').next().unwrap_or("").to_string();
-            match section.as_str() {
-                "*" => every.clear(),
-                "default" => default.clear(),
-                _ => {}
+            let lost = match section.as_str() {
+                "*" => std::mem::take(&mut every),
+                "default" => std::mem::take(&mut default),
+                _ => Vec::new(),
+            };
+            if !lost.is_empty() {
+                let names: Vec<String> = lost.iter().map(|ask| text::safe(&ask.typed)).collect();
+                unread(format!(
+                    "{}:{}: a section that is opened again starts empty: {} above it no longer count",
+                    text::safe(&file.path),
+                    index + 1,
+                    names.join(", ")
+                ));
             }
             continue;
         }
         let asks = match section.as_str() {
             "*" => &mut every,
             "default" => &mut default,
-            _ => continue,
+            other => {
+                if !skipped.iter().any(|name| name == other) {
+                    skipped.push(other.to_string());
+                }
+                continue;
+            }
         };
         let Some((key, value)) = content.split_once('=') else { continue };
         let (key, value) = (key.trim(), value.trim());
@@ -234,6 +260,8 @@ fn from_file(data: &Data, file: &super::ConfigFile<'_>, asks: &mut Vec<Ask>) {
         let ask = Ask {
             name: match known {
                 Some((setting, _)) => setting.name.clone(),
+                // Here `_` is no `-`: `ctx_size` is not `ctx-size`, and must not be taken for the setting of that name.
+                None if data.setting(&typed_name(key)).is_some() => format!("{} in {}", text::safe(key), file.artifact),
                 None => typed_name(key),
             },
             known: known.is_some(),
@@ -249,6 +277,13 @@ fn from_file(data: &Data, file: &super::ConfigFile<'_>, asks: &mut Vec<Ask>) {
             Some(_) => {}
             None => asks.push(ask),
         }
+    }
+    for section in skipped {
+        unread(format!(
+            "{}: section [{}] is not read by this server, only [*] and [default] are",
+            text::safe(&file.path),
+            text::safe(&section)
+        ));
     }
     asks.extend(every);
     asks.extend(default);
@@ -276,6 +311,30 @@ fn merge(data: &Data, facts: &Facts<'_>, asks: &[Ask], intent: &mut Intent) {
     }
 }
 
+/// Settings that write one and the same field: the last request wins and takes the others back in silence.
+const ONE_FIELD: [&[&str]; 3] =
+    [&["mlock", "mmap", "direct_io", "load_mode"], &["chat_template", "chat_template_file"], &["verbose", "verbosity"]];
+
+fn one_field(facts: &Facts<'_>, asks: &[Ask], intent: &mut Intent) {
+    for names in ONE_FIELD {
+        let mine = |ask: &&Ask| names.contains(&ask.name.as_str());
+        let Some(from) = asks.iter().filter(mine).map(|ask| ask.from).max() else { continue };
+        let Some(last) = asks.iter().filter(mine).rfind(|ask| ask.from == from) else { continue };
+        for name in names.iter().filter(|name| **name != last.name && asks.iter().any(|ask| ask.name == **name)) {
+            intent.interventions.push(Intervention {
+                setting: (*name).to_string(),
+                act: Act::Ignores,
+                by: format!("{} sets the same field and comes later: it replaces this in silence", last.place),
+                source: None,
+                remedy: Some(format!("ask for one of {}", names.join(", "))),
+                start: facts.start.clone(),
+                locus: None,
+                excerpt: String::new(),
+            });
+        }
+    }
+}
+
 /// The request that wins. A negative variable beats a positive one; otherwise the last of the weightiest source.
 fn winner<'a>(asks: &[&'a Ask]) -> &'a Ask {
     let from = asks.iter().map(|ask| ask.from).max().unwrap_or(From::File);
@@ -285,7 +344,21 @@ fn winner<'a>(asks: &[&'a Ask]) -> &'a Ask {
 }
 
 fn known_claim(data: &Data, facts: &Facts<'_>, setting: &Setting, asks: &[&Ask], intent: &mut Intent) -> Claim {
-    let won = winner(asks);
+    let mut won = winner(asks);
+    let mut stays_on = None;
+    if setting.kind == Kind::Switch
+        && won.from == From::Env
+        && !matches!(won.text.as_str(), "1" | "true" | "on" | "enabled")
+    {
+        // To the engine such a variable is not there: it neither switches on nor off.
+        if let Some(file) = asks.iter().copied().rfind(|ask| ask.from == From::File) {
+            if is_no(&won.text) {
+                stays_on = Some(format!("{} cannot switch off what {} switches on", won.place, file.place));
+            } else {
+                won = file;
+            }
+        }
+    }
     let same_source: Vec<&Ask> = asks.iter().copied().filter(|ask| ask.from == won.from).collect();
     let mut request = if setting.accumulates && matches!(setting.kind, Kind::List) {
         join(setting, &same_source)
@@ -311,15 +384,20 @@ fn known_claim(data: &Data, facts: &Facts<'_>, setting: &Setting, asks: &[&Ask],
             excerpt: String::new(),
         });
     };
+    if let Some(by) = stays_on {
+        act(Act::Ignores, by, Some("remove it from the configuration file".to_string()));
+    }
     if let Some(trap) = request.trap.take() {
         act(Act::Ignores, trap, request.remedy.take());
     }
     // Sources that are appended although the engine says that the weightier one overwrites.
-    if setting.accumulates && asks.len() > same_source.len() && !setting.secret {
-        let others: Vec<&str> =
-            asks.iter().filter(|ask| ask.from != won.from).map(|ask| ask.place.as_str()).collect();
+    if setting.accumulates && setting.kind == Kind::List && asks.len() > same_source.len() && !setting.secret {
+        let others: Vec<&str> = asks.iter().filter(|ask| ask.from != won.from).map(|ask| ask.place.as_str()).collect();
         let all = join(setting, asks);
-        let by = format!("{} is appended, not overwritten: values of this setting add up over all sources", others.join(", "));
+        let by = format!(
+            "{} is appended, not overwritten: values of this setting add up over all sources",
+            others.join(", ")
+        );
         let remedy = Some(format!("remove {}", others.join(", ")));
         match (&request.asked, all.asked) {
             (Asked::Equals(mine), Asked::Equals(union)) if !mine.same(&union) => {
@@ -334,7 +412,8 @@ fn known_claim(data: &Data, facts: &Facts<'_>, setting: &Setting, asks: &[&Ask],
     let overridden: Vec<&&Ask> =
         asks.iter().filter(|ask| !std::ptr::eq(**ask, won) && !setting.accumulates && ask.text != won.text).collect();
     if !overridden.is_empty() {
-        let places: Vec<String> = overridden.iter().map(|ask| format!("{} asks {}", ask.place, shown(setting, &ask.text))).collect();
+        let places: Vec<String> =
+            overridden.iter().map(|ask| format!("{} asks {}", ask.place, shown(setting, &ask.text))).collect();
         intent.findings.push(Finding {
             kind: "overridden",
             severity: Severity::Info,
@@ -479,8 +558,16 @@ fn leading_integer(text: &str) -> Option<String> {
 }
 
 fn leading_number(text: &str) -> Option<String> {
-    let end = text.find(|c: char| !(c.is_ascii_digit() || c == '.' || c == '-' || c == '+')).unwrap_or(text.len());
-    text[..end].parse::<f64>().ok().map(|number| number.to_string())
+    (1..=text.len().min(64))
+        .rev()
+        .filter(|end| text.is_char_boundary(*end))
+        .find_map(|end| text[..end].parse::<f64>().ok())
+        .map(|number| number.to_string())
+}
+
+/// What a person writes for "off".
+fn is_no(text: &str) -> bool {
+    matches!(text.to_ascii_lowercase().as_str(), "0" | "false" | "off" | "disabled" | "no")
 }
 
 fn switch(setting: &Setting, ask: &Ask) -> Request {
@@ -497,12 +584,15 @@ fn switch(setting: &Setting, ask: &Ask) -> Request {
             request
         }
         (From::Env, Kind::Switch, false) if !truthy(text) => {
-            let wanted = !matches!(text.to_ascii_lowercase().as_str(), "" | "0" | "false" | "off" | "disabled" | "no");
-            if wanted {
+            if !is_no(text) && !text.is_empty() {
                 Request::trapped(
                     Asked::Equals(Value::Bool(true)),
                     text,
-                    format!("{}={} is ignored in silence: only 1, true, on and enabled switch it on", ask.typed, text::safe(text)),
+                    format!(
+                        "{}={} is ignored in silence: only 1, true, on and enabled switch it on",
+                        ask.typed,
+                        text::safe(text)
+                    ),
                     "write 1",
                 )
             } else {
@@ -510,8 +600,8 @@ fn switch(setting: &Setting, ask: &Ask) -> Request {
             }
         }
         (From::File, Kind::Switch, _) => {
-            if truthy(text) {
-                Request::plain(Asked::Equals(Value::Bool(true)), text.to_string())
+            if !is_no(text) {
+                Request::plain(Asked::Equals(Value::Bool(true)), "true".to_string())
             } else {
                 Request::trapped(
                     Asked::Equals(Value::Bool(false)),
@@ -549,11 +639,13 @@ fn unknown_claim(data: &Data, facts: &Facts<'_>, asks: &[&Ask]) -> Claim {
     // A flag that neither known release has, on a server that runs: it would have refused to start, so this is a
     // release that nobody has read, or not this command line. Less knowledge, never wrong knowledge.
     let refuses = won.from == From::Argv;
-    let seen_release = facts.release.as_deref().is_some_and(|release| data.about.releases.iter().any(|known| known == release));
+    let seen_release =
+        facts.release.as_deref().is_some_and(|release| data.about.releases.iter().any(|known| known == release));
     let standing =
         if refuses && facts.running && !seen_release { Standing::Known } else { Standing::Unknown { nearest: names } };
-    let settle = matches!(standing, Standing::Known)
-        .then(|| "this release is not one ascertain has read; run the server's --help to see what the flag is".to_string());
+    let settle = matches!(standing, Standing::Known).then(|| {
+        "this release is not one ascertain has read; run the server's --help to see what the flag is".to_string()
+    });
     Claim {
         setting: won.name.clone(),
         asked: Asked::Equals(Value::text(won.text.clone())),
@@ -571,14 +663,17 @@ fn meant(data: &Data, facts: &Facts<'_>, typed: &str) -> Vec<String> {
     let spelled = |name: &str| {
         data.setting(name).and_then(|setting| setting.flags.iter().find(|flag| flag.starts_with("--"))).cloned()
     };
-    if let Some(removed) = data.removed.iter().find(|removed| removed.flags.contains(&flag) || removed.env.iter().any(|env| env == typed)) {
+    if let Some(removed) =
+        data.removed.iter().find(|removed| removed.flags.contains(&flag) || removed.env.iter().any(|env| env == typed))
+    {
         return removed.replacements.iter().filter_map(|name| spelled(name)).collect();
     }
     data.meant
         .iter()
         .filter(|meant| meant.typed == flag || meant.typed == typed)
         .filter(|meant| {
-            meant.only_in.is_empty() || facts.release.as_deref().is_none_or(|release| meant.only_in.iter().any(|known| known == release))
+            meant.only_in.is_empty()
+                || facts.release.as_deref().is_none_or(|release| meant.only_in.iter().any(|known| known == release))
         })
         .filter_map(|meant| meant.hint.clone().or_else(|| spelled(&meant.setting)))
         .collect()

@@ -91,7 +91,8 @@ pub fn read(bytes: &[u8]) -> Log<'_> {
     let earlier = lines.drain(..begin).collect();
     let verbosity = lines.iter().find_map(|line| {
         let rest = line.text.split_once("common_params_print_info: verbosity = ")?.1;
-        rest.split(' ').next()?.parse().ok()
+        let number: u64 = rest.split(' ').next()?.parse().ok()?;
+        Some(u8::try_from(number).unwrap_or(u8::MAX))
     });
     let has_beginning = lines.iter().any(|line| BEGINNING.iter().any(|words| line.text.contains(words)));
     let has_ready = lines.iter().any(|line| line.text.contains(READY));

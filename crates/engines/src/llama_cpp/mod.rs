@@ -20,6 +20,7 @@ pub struct LlamaCpp;
 const ARTIFACTS: &[&str] = &[
     "meta.json",
     "log.txt",
+    "log_stdout.txt",
     "proc_cmdline.json",
     "proc_environ*.json",
     "proc_status.txt",
@@ -111,13 +112,13 @@ impl Engine for LlamaCpp {
         ARTIFACTS
     }
 
-    fn wants(&self, facts: &ProcessFacts) -> Wants {
-        wants(facts)
+    fn wants(&self, facts: &ProcessFacts, files: &[(String, String)]) -> Wants {
+        wants(facts, files)
     }
 
     fn names(&self, facts: &ProcessFacts) -> Vec<String> {
         let mut names = Vec::new();
-        for (name, value) in asked(facts) {
+        for (name, value) in asked(facts, &[]) {
             match name.as_str() {
                 "alias" => names.extend(value.split(',').map(|one| one.trim().to_string())),
                 "model" => {
@@ -144,8 +145,8 @@ impl Engine for LlamaCpp {
     }
 }
 
-/// What argv and the environment ask, by canonical name; flags last, so that the last of a name wins.
-fn asked(facts: &ProcessFacts) -> Vec<(String, String)> {
+/// What argv, the environment and configuration files ask, by canonical name; flags last, so that the last of a name wins.
+fn asked(facts: &ProcessFacts, files: &[(String, String)]) -> Vec<(String, String)> {
     let words = |text: &String| Word { text: text.clone(), locus: None };
     let given = Facts {
         argv: facts.argv.iter().map(words).collect(),
@@ -154,7 +155,13 @@ fn asked(facts: &ProcessFacts) -> Vec<(String, String)> {
             .iter()
             .map(|(name, value)| Variable { name: name.clone(), value: value.clone(), locus: None })
             .collect(),
-        config_files: Vec::new(),
+        config_files: ["config_system.ini", "config.ini"]
+            .iter()
+            .filter_map(|artifact| {
+                let (_, text) = files.iter().find(|(name, _)| name == artifact)?;
+                Some(ConfigFile { artifact, path: (*artifact).to_string(), text })
+            })
+            .collect(),
         release: None,
         start: StartId(String::new()),
         running: true,
@@ -163,9 +170,9 @@ fn asked(facts: &ProcessFacts) -> Vec<(String, String)> {
     intent.asks.into_iter().map(|ask| (ask.name, ask.text)).collect()
 }
 
-fn wants(facts: &ProcessFacts) -> Wants {
+fn wants(facts: &ProcessFacts, files: &[(String, String)]) -> Wants {
     let data = data();
-    let asked = asked(facts);
+    let asked = asked(facts, files);
     let last = |name: &str| asked.iter().rev().find(|(asked, _)| asked == name).map(|(_, value)| value.clone());
     let absolute = |path: &str| match (&facts.cwd, path.starts_with('/')) {
         (Some(cwd), false) => format!("{cwd}/{path}"),
@@ -181,10 +188,20 @@ fn wants(facts: &ProcessFacts) -> Wants {
         wants.secret_keys.extend(setting.flags.iter().map(|flag| flag.trim_start_matches('-').to_string()));
         wants.environment.extend(setting.env.iter().cloned());
     }
-    wants.environment.extend(data.settings.iter().flat_map(|setting| setting.env.iter()).filter(|name| !name.starts_with(&data.about.env_family)).cloned());
+    wants.environment.extend(
+        data.settings
+            .iter()
+            .flat_map(|setting| setting.env.iter())
+            .filter(|name| !name.starts_with(&data.about.env_family))
+            .cloned(),
+    );
 
     let limit = 1 << 20;
-    wants.files.push(FileWant { artifact: "config_system.ini".into(), path: "/etc/llama.cpp/config.ini".into(), limit });
+    wants.files.push(FileWant {
+        artifact: "config_system.ini".into(),
+        path: "/etc/llama.cpp/config.ini".into(),
+        limit,
+    });
     let base = match facts.env("XDG_CONFIG_HOME").filter(|dir| !dir.is_empty()) {
         Some(dir) => Some(absolute(dir)),
         None => facts.env("HOME").filter(|dir| !dir.is_empty()).map(|home| format!("{home}/.config")),
@@ -202,7 +219,9 @@ fn wants(facts: &ProcessFacts) -> Wants {
         Address::Unix { path: absolute(&host) }
     } else {
         let tls = last("ssl_key_file").is_some() && last("ssl_cert_file").is_some();
-        let port = last("port").and_then(|port| port.trim().parse().ok()).unwrap_or(8080);
+        // The kernel takes the lower 16 bits.
+        let port =
+            last("port").and_then(|port| port.trim().parse::<u64>().ok()).map_or(8080, |port| (port % 65_536) as u16);
         Address::Tcp { host: host.split(',').next().unwrap_or(&host).to_string(), port, tls }
     });
     wants.prefix = last("api_prefix").unwrap_or_default();

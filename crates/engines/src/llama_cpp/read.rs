@@ -5,14 +5,14 @@
 
 use super::log::{self, Line, Log};
 use super::{ConfigFile, Facts, Variable, Word, data, derive, intent};
+use crate::Reading;
 use crate::data::{Data, Kind, MessageKind, Part, Setting, Source, Testimony};
 use crate::locate::locate;
 use crate::metrics::{self, Sample};
 use crate::template::Template;
 use crate::text;
-use crate::Reading;
-use ascertain_model::wants::{Experiment, Post};
 use aho_corasick::AhoCorasick;
+use ascertain_model::wants::{Experiment, Post};
 use ascertain_model::{
     Act, Asked, Capture, Case, Claim, Evidence, Finding, Gap, Intervention, Locus, Rung, Seen, Severity, Standing,
     StartId, State, Subject, Tally, Unasked, Value, Voice, WitnessNote, WitnessState,
@@ -55,6 +55,8 @@ pub(crate) struct Reader<'a> {
     pub data: &'static Data,
     pub facts: Facts<'a>,
     pub log: Option<Log<'a>>,
+    /// The artifact it is read from.
+    pub log_name: &'static str,
     /// The log is of another process or start.
     pub foreign_log: Option<String>,
     pub props: Option<Answer<'a>>,
@@ -131,7 +133,11 @@ pub fn experiments(capture: &Capture) -> Vec<Experiment> {
             after: after.clone(),
         });
     }
-    let limit = reader.props.as_ref().and_then(|props| props.value.pointer("/default_generation_settings/n_ctx")).and_then(Json::as_u64);
+    let limit = reader
+        .props
+        .as_ref()
+        .and_then(|props| props.value.pointer("/default_generation_settings/n_ctx"))
+        .and_then(Json::as_u64);
     let asks_context = reader.intent.claims.iter().any(|claim| claim.setting == "ctx_size");
     if let Some(limit) = limit.filter(|limit| asks_context && (1..=65_536).contains(limit)) {
         let tokens: Vec<u64> = vec![1; limit as usize + 8];
@@ -155,7 +161,13 @@ impl<'a> Reader<'a> {
     fn new(capture: &'a Capture) -> Reader<'a> {
         let data = data();
         let meta = answer(capture, "meta.json");
-        let log = capture.bytes("log.txt").map(log::read);
+        // JSON lines go to standard output, which may be another file than the rest.
+        let error = capture.bytes("log.txt").map(log::read);
+        let output = capture.bytes("log_stdout.txt").map(log::read).filter(|log| log.style.json > 0);
+        let (log, log_name) = match output {
+            Some(output) if error.as_ref().is_none_or(|error| !error.has_beginning) => (Some(output), "log_stdout.txt"),
+            _ => (error, "log.txt"),
+        };
         let props = answer(capture, "props.json").or_else(|| answer(capture, "props_without_key.json"));
         let slots: Vec<Answer<'a>> =
             ["slots_before.json", "slots_after.json"].iter().filter_map(|name| answer(capture, name)).collect();
@@ -163,8 +175,16 @@ impl<'a> Reader<'a> {
 
         let mut statuses = BTreeMap::new();
         for name in [
-            "health.json", "props.json", "props_without_key.json", "slots_before.json", "slots_after.json",
-            "v1_models.json", "metrics_before.txt", "metrics_after.txt", "completion.json", "chat.json",
+            "health.json",
+            "props.json",
+            "props_without_key.json",
+            "slots_before.json",
+            "slots_after.json",
+            "v1_models.json",
+            "metrics_before.txt",
+            "metrics_after.txt",
+            "completion.json",
+            "chat.json",
         ] {
             if let Some(bytes) = capture.bytes(name) {
                 statuses.insert(name.to_string(), wrapped_status(bytes).unwrap_or(200));
@@ -173,7 +193,12 @@ impl<'a> Reader<'a> {
         let metrics = ["metrics_before.txt", "metrics_after.txt"]
             .iter()
             .filter(|name| statuses.get(**name) == Some(&200))
-            .filter_map(|name| capture.bytes(name).and_then(|bytes| std::str::from_utf8(bytes).ok()).map(|text| ((*name).to_string(), metrics::samples(text))))
+            .filter_map(|name| {
+                capture
+                    .bytes(name)
+                    .and_then(|bytes| std::str::from_utf8(bytes).ok())
+                    .map(|text| ((*name).to_string(), metrics::samples(text)))
+            })
             .filter(|(_, samples)| !samples.is_empty())
             .collect();
 
@@ -201,6 +226,7 @@ impl<'a> Reader<'a> {
             data,
             facts,
             log,
+            log_name,
             foreign_log: None,
             props: props.filter(|props| props.status == 200),
             slots: slots.into_iter().filter(|slots| slots.status == 200).collect(),
@@ -269,7 +295,11 @@ impl<'a> Reader<'a> {
     fn is_foreign(&self) -> Option<String> {
         let log = self.log.as_ref()?;
         let port = Template::new("listening on http://{_}:{port}");
-        let logged = log.lines.iter().find_map(|line| port.matches(&line.text)).and_then(|holes| holes.first().map(|(_, text)| text.to_string()));
+        let logged = log
+            .lines
+            .iter()
+            .find_map(|line| port.matches(&line.text))
+            .and_then(|holes| holes.first().map(|(_, text)| text.to_string()));
         let listening: Vec<String> = answer(self.capture, "listeners.json")
             .and_then(|answer| answer.value.as_array().cloned())
             .unwrap_or_default()
@@ -280,7 +310,10 @@ impl<'a> Reader<'a> {
             && !listening.is_empty()
             && !listening.contains(logged)
         {
-            return Some(format!("it says that its server listens on port {logged}, this one listens on {}", listening.join(", ")));
+            return Some(format!(
+                "it says that its server listens on port {logged}, this one listens on {}",
+                listening.join(", ")
+            ));
         }
         let asked = self.asked_value("port");
         if let (Some(logged), Some(Value::Int(asked))) = (&logged, asked)
@@ -291,12 +324,18 @@ impl<'a> Reader<'a> {
             return Some(format!("it says that its server listens on port {logged}, this one was told {asked}"));
         }
         let model = Template::new("load_model: loading model '{model}'");
-        let logged = log.lines.iter().find_map(|line| model.matches(&line.text).and_then(|holes| holes.first().map(|(_, text)| text.to_string())));
+        let logged = log.lines.iter().find_map(|line| {
+            model.matches(&line.text).and_then(|holes| holes.first().map(|(_, text)| text.to_string()))
+        });
         let serving = self.props.as_ref().and_then(|props| props.value.get("model_path")).and_then(Json::as_str);
         if let (Some(logged), Some(serving)) = (logged, serving)
             && logged != serving
         {
-            return Some(format!("it loads {}, the server that answers serves {}", text::safe(&logged), text::safe(serving)));
+            return Some(format!(
+                "it loads {}, the server that answers serves {}",
+                text::safe(&logged),
+                text::safe(serving)
+            ));
         }
         None
     }
@@ -334,8 +373,13 @@ impl<'a> Reader<'a> {
         if self.foreign_log.is_some() { StartId(ANOTHER.to_string()) } else { self.facts.start.clone() }
     }
 
-    pub fn line_locus(line: &Line<'_>) -> Locus {
-        Locus { artifact: "log.txt".to_string(), start: line.range.start, end: line.range.end, label: format!("line {}", line.number) }
+    pub fn line_locus(&self, line: &Line<'_>) -> Locus {
+        Locus {
+            artifact: self.log_name.to_string(),
+            start: line.range.start,
+            end: line.range.end,
+            label: format!("line {}", line.number),
+        }
     }
 
     pub fn excerpt(&self, artifact: &str, range: &Range<usize>) -> String {
@@ -396,7 +440,9 @@ impl<'a> Reader<'a> {
                     locus: locus.clone(),
                     excerpt: match origin.kind {
                         // The value is the next word.
-                        "argv" => format!("{} {}", origin.place.split_once(' ').map_or("", |(_, flag)| flag), origin.value),
+                        "argv" => {
+                            format!("{} {}", origin.place.split_once(' ').map_or("", |(_, flag)| flag), origin.value)
+                        }
                         _ => self.excerpt(&locus.artifact, &(locus.start..locus.end)),
                     },
                     note: Some(format!("asked for in {}", origin.place)),
@@ -435,7 +481,8 @@ impl<'a> Reader<'a> {
             };
             let Some(value) = value else { continue };
             let range = locate(answer.bytes, &pointer).unwrap_or(0..0);
-            let excerpt = format!("{} = {}", pointer.rsplit('/').next().unwrap_or(""), self.excerpt(&answer.artifact, &range));
+            let excerpt =
+                format!("{} = {}", pointer.rsplit('/').next().unwrap_or(""), self.excerpt(&answer.artifact, &range));
             let locus = Locus { artifact: answer.artifact.clone(), start: range.start, end: range.end, label: pointer };
             found.push(self.testify(testimony, setting, value, self.facts.start.clone(), locus, excerpt));
         }
@@ -458,7 +505,14 @@ impl<'a> Reader<'a> {
             let Some(value) = self.stated(setting, testimony, is) else { continue };
             let length = self.capture.bytes(&artifact).map_or(0, <[u8]>::len);
             let locus = Locus { artifact: artifact.clone(), start: 0, end: length, label: format!("status {status}") };
-            found.push(self.testify(testimony, setting, value, self.facts.start.clone(), locus, format!("answered with status {status}")));
+            found.push(self.testify(
+                testimony,
+                setting,
+                value,
+                self.facts.start.clone(),
+                locus,
+                format!("answered with status {status}"),
+            ));
         }
     }
 
@@ -513,7 +567,8 @@ impl<'a> Reader<'a> {
             let mut last: BTreeMap<usize, Evidence> = BTreeMap::new();
             let mut distinct: BTreeMap<usize, Vec<Evidence>> = BTreeMap::new();
             for (index, line) in lines.iter().enumerate() {
-                let mut candidates: Vec<usize> = keys.find_overlapping_iter(line.text.as_ref()).map(|hit| hit.pattern().as_usize()).collect();
+                let mut candidates: Vec<usize> =
+                    keys.find_overlapping_iter(line.text.as_ref()).map(|hit| hit.pattern().as_usize()).collect();
                 candidates.sort_unstable();
                 candidates.dedup();
                 for candidate in candidates {
@@ -541,11 +596,16 @@ impl<'a> Reader<'a> {
                     let Some(setting) = data.setting(&testimony.setting) else { continue };
                     let Some(value) = self.stated(setting, testimony, raw) else { continue };
                     // A longer sibling of the line also fits: its hole then holds more than one number.
-                    if matches!(setting.kind, Kind::Int | Kind::Float) && value.number().is_none() && !setting.choices.contains(&raw.to_string()) && !setting.auto.contains(&raw.to_string()) {
+                    if matches!(setting.kind, Kind::Int | Kind::Float)
+                        && value.number().is_none()
+                        && !setting.choices.contains(&raw.to_string())
+                        && !setting.auto.contains(&raw.to_string())
+                    {
                         continue;
                     }
-                    let excerpt = self.excerpt("log.txt", &line.range);
-                    let evidence = self.testify(testimony, setting, value, start.clone(), Self::line_locus(line), excerpt);
+                    let excerpt = self.excerpt(self.log_name, &line.range);
+                    let evidence =
+                        self.testify(testimony, setting, value, start.clone(), self.line_locus(line), excerpt);
                     if matches!(testimony.context, Some(Part::Both)) {
                         last.insert(candidate, evidence);
                     } else {
@@ -572,22 +632,35 @@ impl<'a> Reader<'a> {
         let mut acts = Vec::new();
         let mut findings: Vec<Finding> = Vec::new();
         for line in &log.lines {
-            let mut candidates: Vec<usize> = keys.find_overlapping_iter(line.text.as_ref()).map(|hit| hit.pattern().as_usize()).collect();
+            let mut candidates: Vec<usize> =
+                keys.find_overlapping_iter(line.text.as_ref()).map(|hit| hit.pattern().as_usize()).collect();
             candidates.sort_unstable();
             candidates.dedup();
             for candidate in candidates {
                 let (message, template) = &data.messages[candidate];
                 let Some(holes) = template.matches(&line.text) else { continue };
                 let fill = |text: &str| {
-                    holes.iter().fold(text.to_string(), |text, (name, value)| text.replace(&format!("{{{name}}}"), &text::safe(value)))
+                    holes.iter().fold(text.to_string(), |text, (name, value)| {
+                        text.replace(&format!("{{{name}}}"), &text::safe(value))
+                    })
                 };
                 let by = fill(&message.summary);
-                let excerpt = self.excerpt("log.txt", &line.range);
-                let locus = Self::line_locus(line);
+                let excerpt = self.excerpt(self.log_name, &line.range);
+                let locus = self.line_locus(line);
                 let names = self.named(message.setting.names(), &holes);
-                if message.kind == MessageKind::Note || names.is_empty() {
-                    if message.kind == MessageKind::Note && !findings.iter().any(|other| other.text == by) {
-                        findings.push(Finding { kind: "message", severity: Severity::Info, text: by, evidence: vec![(locus, excerpt)] });
+                let severity = match message.kind {
+                    MessageKind::Note => Some(Severity::Info),
+                    MessageKind::Trouble => Some(Severity::Error),
+                    _ => None,
+                };
+                if let Some(severity) = severity {
+                    if !findings.iter().any(|other| other.text == by) {
+                        findings.push(Finding {
+                            kind: "message",
+                            severity,
+                            text: by,
+                            evidence: vec![(locus, excerpt)],
+                        });
                     }
                     continue;
                 }
@@ -596,13 +669,17 @@ impl<'a> Reader<'a> {
                     let setting = data.setting(&name);
                     let act = match message.kind {
                         MessageKind::Adjustment => Act::Adjusts {
-                            to: message.to.as_deref().map(&fill).and_then(|to| setting.and_then(|setting| setting.value(&to))),
+                            to: message
+                                .to
+                                .as_deref()
+                                .map(&fill)
+                                .and_then(|to| setting.and_then(|setting| setting.value(&to))),
                         },
                         MessageKind::Ignored => Act::Ignores,
                         MessageKind::Refusal if matches!(self.state, State::Failed { .. }) => Act::Refuses,
                         MessageKind::Refusal => continue,
                         MessageKind::Failure => Act::Fails,
-                        MessageKind::Note => continue,
+                        MessageKind::Note | MessageKind::Trouble => continue,
                     };
                     acts.push(Intervention {
                         setting: name,
@@ -636,7 +713,8 @@ impl<'a> Reader<'a> {
         // A file or value that exactly one request names.
         let text = hole("file").or_else(|| hole("value"));
         if let Some(text) = text {
-            let mut asks: Vec<String> = self.intent.asks.iter().filter(|ask| ask.text == text).map(|ask| ask.name.clone()).collect();
+            let mut asks: Vec<String> =
+                self.intent.asks.iter().filter(|ask| ask.text == text).map(|ask| ask.name.clone()).collect();
             asks.dedup();
             if asks.len() == 1 {
                 return asks;
@@ -647,7 +725,11 @@ impl<'a> Reader<'a> {
 
     /// What keeps the model from speaking with full knowledge, said once.
     fn own_limits(&mut self) {
-        let known = self.facts.release.as_deref().is_some_and(|release| self.data.about.releases.iter().any(|known| known == release));
+        let known = self
+            .facts
+            .release
+            .as_deref()
+            .is_some_and(|release| self.data.about.releases.iter().any(|known| known == release));
         if let (Some(release), false) = (&self.facts.release, known) {
             self.findings.push(Finding {
                 kind: "unread_release",
@@ -684,22 +766,34 @@ impl<'a> Reader<'a> {
         let mut note = |name: &str, state: WitnessState, text: String| {
             list.push(WitnessNote { name: name.to_string(), state, note: text });
         };
-        let gap_text = |name: &str| self.capture.gap(name).map(|gap| match &gap.remedy {
-            Some(remedy) => format!("{} ({remedy})", gap.text),
-            None => gap.text.clone(),
-        });
+        let gap_text = |name: &str| {
+            self.capture.gap(name).map(|gap| match &gap.remedy {
+                Some(remedy) => format!("{} ({remedy})", gap.text),
+                None => gap.text.clone(),
+            })
+        };
 
         if self.capture.first(&["proc_cmdline.json"]).is_some() {
             note("process", WitnessState::Spoke, format!("{} words on the command line", self.facts.argv.len()));
         } else if !self.facts.argv.is_empty() {
             note("process", WitnessState::Partial, "the command line is the recorder's, not the process's".to_string());
         } else {
-            note("process", WitnessState::Absent, gap_text("proc_cmdline.json").unwrap_or_else(|| "no command line".to_string()));
+            note(
+                "process",
+                WitnessState::Absent,
+                gap_text("proc_cmdline.json").unwrap_or_else(|| "no command line".to_string()),
+            );
         }
         match &self.log {
-            None => note("log", WitnessState::Absent, gap_text("log.txt").unwrap_or_else(|| "no log was handed in (--log FILE)".to_string())),
+            None => note(
+                "log",
+                WitnessState::Absent,
+                gap_text("log.txt").unwrap_or_else(|| "no log was handed in (--log FILE)".to_string()),
+            ),
             Some(_) if self.foreign_log.is_some() => note("log", WitnessState::Failed, "not of this start".to_string()),
-            Some(log) if log.lines.is_empty() => note("log", WitnessState::Partial, "empty: proves nothing".to_string()),
+            Some(log) if log.lines.is_empty() => {
+                note("log", WitnessState::Partial, "empty: proves nothing".to_string())
+            }
             Some(log) => {
                 let mut text = format!("{} lines", log.lines.len());
                 if let Some(verbosity) = log.verbosity {
@@ -722,8 +816,11 @@ impl<'a> Reader<'a> {
             note("config", WitnessState::Spoke, text::safe(&file.path));
         }
         for (name, artifact) in [
-            ("health", "health.json"), ("props", "props.json"), ("slots", "slots_before.json"),
-            ("models", "v1_models.json"), ("metrics", "metrics_before.txt"),
+            ("health", "health.json"),
+            ("props", "props.json"),
+            ("slots", "slots_before.json"),
+            ("models", "v1_models.json"),
+            ("metrics", "metrics_before.txt"),
         ] {
             let bytes = self.capture.bytes(artifact);
             match (self.statuses.get(artifact), bytes) {
@@ -733,10 +830,16 @@ impl<'a> Reader<'a> {
                     if understood {
                         note(name, WitnessState::Spoke, String::new());
                     } else {
-                        note(name, WitnessState::Failed, format!("answered something else: {}", short(&text::excerpt(bytes))));
+                        note(
+                            name,
+                            WitnessState::Failed,
+                            format!("answered something else: {}", short(&text::excerpt(bytes))),
+                        );
                     }
                 }
-                (Some(401 | 403), _) => note(name, WitnessState::Failed, "wants an API key (--api-key-env NAME)".to_string()),
+                (Some(401 | 403), _) => {
+                    note(name, WitnessState::Failed, "wants an API key (--api-key-env NAME)".to_string())
+                }
                 (Some(501), _) => note(name, WitnessState::Absent, "switched off in this server".to_string()),
                 (Some(status), _) => note(name, WitnessState::Failed, format!("answered with status {status}")),
                 (None, _) => note(name, WitnessState::Absent, gap_text(artifact).unwrap_or_default()),
@@ -772,31 +875,57 @@ impl<'a> Reader<'a> {
             if claim.settle.is_some() {
                 continue;
             }
-            let mine = |testimony: &&Testimony| testimony.setting == claim.setting && testimony.voice == Voice::Effective;
+            let mine =
+                |testimony: &&Testimony| testimony.setting == claim.setting && testimony.voice == Voice::Effective;
             let mut ways: Vec<(u8, String)> = Vec::new();
             let asks_server = claim.effect.is_some()
-                || self.data.testimonies.iter().any(|(one, _)| one.setting == claim.setting && one.from != Source::Log && one.voice == Voice::Effective);
+                || self.data.testimonies.iter().any(|(one, _)| {
+                    one.setting == claim.setting && one.from != Source::Log && one.voice == Voice::Effective
+                });
             if locked && asks_server {
                 ways.push((0, "give the server's API key: --api-key-env NAME".to_string()));
-            } else if claim.effect.is_some() && self.slots.is_empty() && derive::SPECULATION.contains(&claim.setting.as_str()) {
-                ways.push((1, "start it without --no-slots, or send it requests: ascertain verify --exercise".to_string()));
+            } else if claim.effect.is_some()
+                && self.slots.is_empty()
+                && derive::SPECULATION.contains(&claim.setting.as_str())
+            {
+                ways.push((
+                    1,
+                    "start it without --no-slots, or send it requests: ascertain verify --exercise".to_string(),
+                ));
             }
             for testimony in self.data.testimonies.iter().map(|(testimony, _)| testimony).filter(mine) {
                 match testimony.from {
                     Source::Log if !has_log => ways.push((2, "hand in its log: --log FILE".to_string())),
-                    Source::Log if testimony.rung == Rung::Acknowledged && verbosity.is_none_or(|shown| shown < testimony.verbosity) => {
-                        ways.push((3, format!("start it with -lv {}: its log then states the value in force", testimony.verbosity)));
+                    Source::Log
+                        if testimony.rung == Rung::Acknowledged
+                            && verbosity.is_none_or(|shown| shown < testimony.verbosity) =>
+                    {
+                        ways.push((
+                            3,
+                            format!(
+                                "start it with -lv {}: its log then states the value in force",
+                                testimony.verbosity
+                            ),
+                        ));
                     }
-                    Source::Props if self.props.is_none() => ways.push((1, unlock(refused("props.json"), "/props", ""))),
-                    Source::Slots if self.slots.is_empty() => ways.push((1, unlock(refused("slots_before.json"), "/slots", "start it without --no-slots: "))),
-                    Source::Models if self.models.is_none() => ways.push((1, unlock(refused("v1_models.json"), "/v1/models", ""))),
+                    Source::Props if self.props.is_none() => {
+                        ways.push((1, unlock(refused("props.json"), "/props", "")))
+                    }
+                    Source::Slots if self.slots.is_empty() => {
+                        ways.push((1, unlock(refused("slots_before.json"), "/slots", "start it without --no-slots: ")))
+                    }
+                    Source::Models if self.models.is_none() => {
+                        ways.push((1, unlock(refused("v1_models.json"), "/v1/models", "")))
+                    }
                     _ => {}
                 }
             }
             ways.sort();
-            let text = ways.into_iter().next().map(|(_, text)| text).or_else(|| {
-                self.data.setting(&claim.setting).and_then(|setting| setting.settle.clone())
-            });
+            let text = ways
+                .into_iter()
+                .next()
+                .map(|(_, text)| text)
+                .or_else(|| self.data.setting(&claim.setting).and_then(|setting| setting.settle.clone()));
             texts.push((claim.setting.clone(), text));
         }
         for (setting, text) in texts {
@@ -809,7 +938,11 @@ impl<'a> Reader<'a> {
     }
 
     fn finish(self, witnesses: Vec<WitnessNote>) -> Reading {
-        let known_release = self.facts.release.as_deref().is_some_and(|release| self.data.about.releases.iter().any(|known| known == release));
+        let known_release = self
+            .facts
+            .release
+            .as_deref()
+            .is_some_and(|release| self.data.about.releases.iter().any(|known| known == release));
         Reading {
             version: self.facts.release.clone(),
             known_release,
@@ -843,8 +976,10 @@ impl<'a> Reader<'a> {
     /// How many draft positions the metrics count, and where.
     pub fn draft_positions(&self) -> Option<(String, i64, Range<usize>)> {
         let (artifact, samples) = self.metrics.last()?;
-        let positions: Vec<&Sample<'_>> =
-            samples.iter().filter(|sample| sample.name == "llamacpp:spec_decode_num_accepted_tokens_per_pos_total").collect();
+        let positions: Vec<&Sample<'_>> = samples
+            .iter()
+            .filter(|sample| sample.name == "llamacpp:spec_decode_num_accepted_tokens_per_pos_total")
+            .collect();
         let most = positions.iter().filter_map(|sample| sample.label("position")?.parse::<i64>().ok()).max()?;
         let range = positions.first().map(|sample| sample.range.clone())?;
         Some((artifact.clone(), most + 1, range))
@@ -865,7 +1000,11 @@ fn short(text: &str) -> String {
 }
 
 fn unlock(refused: bool, endpoint: &str, otherwise: &str) -> String {
-    if refused { format!("give the API key: --api-key-env NAME ({endpoint} states it)") } else { format!("{otherwise}{endpoint} states it") }
+    if refused {
+        format!("give the API key: --api-key-env NAME ({endpoint} states it)")
+    } else {
+        format!("{otherwise}{endpoint} states it")
+    }
 }
 
 /// Whether a line repeats for the draft model, so that position decides of which it speaks.
@@ -947,7 +1086,11 @@ fn release(data: &Data, capture: &Capture, props: &Option<Answer<'_>>, log: Opti
 
 fn argv(capture: &Capture, meta: Option<&Answer<'_>>) -> Vec<Word> {
     let from = |artifact: &str, bytes: &[u8], value: &Json, pointer: &str| -> Vec<Word> {
-        let words: Vec<&str> = value.pointer(pointer).and_then(Json::as_array).map(|words| words.iter().filter_map(Json::as_str).collect()).unwrap_or_default();
+        let words: Vec<&str> = value
+            .pointer(pointer)
+            .and_then(Json::as_array)
+            .map(|words| words.iter().filter_map(Json::as_str).collect())
+            .unwrap_or_default();
         let first = words
             .iter()
             .position(|word| data().about.executables.iter().any(|name| word.rsplit('/').next() == Some(name)))
@@ -959,7 +1102,12 @@ fn argv(capture: &Capture, meta: Option<&Answer<'_>>) -> Vec<Word> {
             .map(|(index, word)| {
                 let at = format!("{pointer}/{index}");
                 let range = locate(bytes, &at).unwrap_or(0..0);
-                let locus = Locus { artifact: artifact.to_string(), start: range.start, end: range.end, label: format!("word {}", index - first) };
+                let locus = Locus {
+                    artifact: artifact.to_string(),
+                    start: range.start,
+                    end: range.end,
+                    label: format!("word {}", index - first),
+                };
                 Word { text: (*word).to_string(), locus: Some(locus) }
             })
             .collect()
@@ -980,7 +1128,12 @@ fn environ(capture: &Capture, meta: Option<&Answer<'_>>) -> Vec<Variable> {
             .filter_map(|(index, entry)| {
                 let (name, value) = entry.as_str()?.split_once('=')?;
                 let range = locate(answer.bytes, &format!("/{index}")).unwrap_or(0..0);
-                let locus = Locus { artifact: answer.artifact.clone(), start: range.start, end: range.end, label: name.to_string() };
+                let locus = Locus {
+                    artifact: answer.artifact.clone(),
+                    start: range.start,
+                    end: range.end,
+                    label: name.to_string(),
+                };
                 Some(Variable { name: name.to_string(), value: value.to_string(), locus: Some(locus) })
             })
             .collect();
@@ -993,7 +1146,8 @@ fn environ(capture: &Capture, meta: Option<&Answer<'_>>) -> Vec<Variable> {
         .filter_map(|(name, value)| {
             let pointer = format!("/env/{}", name.replace('~', "~0").replace('/', "~1"));
             let range = locate(meta.bytes, &pointer).unwrap_or(0..0);
-            let locus = Locus { artifact: "meta.json".to_string(), start: range.start, end: range.end, label: name.clone() };
+            let locus =
+                Locus { artifact: "meta.json".to_string(), start: range.start, end: range.end, label: name.clone() };
             Some(Variable { name: name.clone(), value: value.as_str()?.to_string(), locus: Some(locus) })
         })
         .collect()
@@ -1005,14 +1159,19 @@ fn config_files<'a>(capture: &'a Capture, log: Option<&Log<'_>>) -> Vec<ConfigFi
     let template = Template::new("using config file: {path}");
     let used: Vec<String> = log
         .map(|log| {
-            log.lines.iter().filter_map(|line| template.matches(&line.text)).filter_map(|holes| holes.first().map(|(_, text)| text.to_string())).collect()
+            log.lines
+                .iter()
+                .filter_map(|line| template.matches(&line.text))
+                .filter_map(|holes| holes.first().map(|(_, text)| text.to_string()))
+                .collect()
         })
         .unwrap_or_default();
     let mut files = Vec::new();
     for artifact in ["config_system.ini", "config.ini"] {
         let Some(text) = capture.bytes(artifact).and_then(|bytes| std::str::from_utf8(bytes).ok()) else { continue };
         let entry = capture.entry(artifact);
-        let changed = entry.and_then(|entry| entry.modified).zip(capture.manifest.start.as_ref().and_then(|start| start.since));
+        let changed =
+            entry.and_then(|entry| entry.modified).zip(capture.manifest.start.as_ref().and_then(|start| start.since));
         if changed.is_some_and(|(modified, since)| modified > since) {
             continue;
         }
