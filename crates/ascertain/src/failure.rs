@@ -1,5 +1,6 @@
 //! Why a command could not do its job, and what to do next.
 
+use ascertain_engines::text::safe;
 use std::fmt;
 
 /// Exit code of a command that could not do its job.
@@ -29,9 +30,10 @@ impl Failure {
 
 impl fmt::Display for Failure {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "error: {}", self.text)?;
+        // Names of files and processes are foreign text.
+        write!(f, "error: {}", safe(&self.text))?;
         for hint in &self.hints {
-            write!(f, "\n  hint: {hint}")?;
+            write!(f, "\n  hint: {}", safe(hint))?;
         }
         Ok(())
     }

@@ -5,6 +5,7 @@ use ascertain_capture::directory;
 use ascertain_capture::process;
 use ascertain_capture::redact::{Redactor, SecretNames};
 use ascertain_capture::sockets::{self, Owner};
+use ascertain_engines::text::safe;
 use ascertain_engines::{ENGINES, Engine, by_executable};
 use ascertain_model::Capture;
 use ascertain_model::wants::{Address, ProcessFacts};
@@ -39,7 +40,9 @@ impl Written {
             return Ok(Written::Url(text.to_string()));
         }
         if text.contains("://") {
-            return Err(Failure::new(format!("{text:?}: targets on other hosts are not supported in this version"))
+            // The user may have put a password into it.
+            let shown = Redactor::new(SecretNames::default()).text(text);
+            return Err(Failure::new(format!("{shown:?}: targets on other hosts are not supported in this version"))
                 .hint("collect there and judge here: ascertain capture TARGET -o FILE, then ascertain verify FILE"));
         }
         let path = Path::new(text);
@@ -79,9 +82,14 @@ pub struct Running {
 }
 
 impl Running {
+    /// The names by which it may be called, safe to show.
+    pub fn names(&self) -> Vec<String> {
+        self.engine.names(&self.facts).iter().map(|name| safe(name)).collect()
+    }
+
     /// One line to tell it from others.
     pub fn line(&self) -> String {
-        let names = self.engine.names(&self.facts);
+        let names = self.names();
         let ports: Vec<String> = sockets::listening_of(self.facts.pid)
             .unwrap_or_default()
             .iter()

@@ -195,6 +195,14 @@ fn load(path: &Path, total: &mut u64) -> Result<Vec<u8>, Error> {
 }
 
 fn check_json(path: &Path, bytes: &[u8]) -> Result<(), Error> {
+    // The parser passes over text that is not UTF-8 where it need not look at it.
+    if let Err(error) = std::str::from_utf8(bytes) {
+        let before = &bytes[..error.valid_up_to()];
+        let line_start = before.iter().rposition(|byte| *byte == b'\n').map_or(0, |at| at + 1);
+        let line = 1 + before.iter().filter(|byte| **byte == b'\n').count();
+        let column = 1 + before.len() - line_start;
+        return Err(Error::Json { path: path.to_owned(), line, column, why: "invalid UTF-8".to_owned() });
+    }
     serde_json::from_slice::<serde::de::IgnoredAny>(bytes).map(|_| ()).map_err(|error| {
         let text = error.to_string();
         // The position has its own place in the message.

@@ -40,7 +40,9 @@ pub fn samples(text: &str) -> Vec<Sample<'_>> {
     found
 }
 
-fn sample(line: &str) -> Option<(&str, Vec<(&str, String)>, f64)> {
+type Parsed<'a> = (&'a str, Vec<(&'a str, String)>, f64);
+
+fn sample(line: &str) -> Option<Parsed<'_>> {
     let name_end = line.find(|c: char| c == '{' || c.is_whitespace())?;
     let name = &line[..name_end];
     let mut rest = &line[name_end..];

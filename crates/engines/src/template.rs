@@ -87,9 +87,8 @@ impl Template {
                 Part::Hole(name) => open = Some(name),
             }
         }
-        match open {
-            Some(name) => push(&mut holes, name, rest),
-            None => {}
+        if let Some(name) = open {
+            push(&mut holes, name, rest);
         }
         Some(holes)
     }

@@ -10,14 +10,12 @@ pub fn excerpt(bytes: &[u8]) -> String {
     let head = &bytes[..bytes.len().min(LONGEST * 4)];
     let text = String::from_utf8_lossy(head);
     let mut shown = String::new();
-    let mut count = 0;
     let mut cut = bytes.len() > head.len();
-    for c in text.trim_end_matches(['\n', '\r']).chars() {
+    for (count, c) in text.trim_end_matches(['\n', '\r']).chars().enumerate() {
         if count >= LONGEST {
             cut = true;
             break;
         }
-        count += 1;
         push_safe(&mut shown, c);
     }
     if cut {

@@ -330,7 +330,16 @@ fn judge_value<'a>(case: &Case, claim: &Claim, evidence: &[Evidence], acts: &[&'
             if let Some(act) = dropped {
                 return (broke(Rung::Delivered, rung.min(act_rung(act)), &act.by), top_value, Some(act));
             }
-            if let Some(act) = adjusts {
+            // Only the act that leads to the value that is in force explains it.
+            let explains = |act: &&&Intervention| match &act.act {
+                Act::Adjusts { to: Some(to) } => match &top.seen {
+                    Seen::Rounded(value, decimals) => to.same_rounded(value, *decimals) != Some(false),
+                    _ => top_value.as_ref().is_some_and(|value| to.same(value)),
+                },
+                Act::Adjusts { to: None } => true,
+                _ => false,
+            };
+            if let Some(act) = acts.iter().find(explains).copied() {
                 return (Verdict::Adjusted { rung: top_rung, to: top_value.clone() }, top_value, Some(act));
             }
             let below = Rung::ALL.iter().rev().copied().find(|lower| {

@@ -597,6 +597,41 @@ proptest! {
     }
 
     #[test]
+    fn an_adjustment_explains_only_the_value_that_it_leads_to(
+        (to, in_force) in two_different(), (wanted, _) in two_different(), mut said in intervention(), mut seen in evidence(), rung in engine_rung(),
+    ) {
+        let setting = SETTINGS[0].to_string();
+        said.setting.clone_from(&setting);
+        said.start = StartId(THIS.to_string());
+        said.act = Act::Adjusts { to: Some(to) };
+        seen.setting.clone_from(&setting);
+        seen.subject = Subject::Value;
+        seen.seen = Seen::Value(in_force);
+        seen.voice = Voice::Effective;
+        seen.start = StartId(THIS.to_string());
+        seen.rung = rung;
+        let claim = Claim {
+            setting,
+            asked: Asked::Equals(wanted),
+            wanted: "wanted".to_string(),
+            origins: Vec::new(),
+            standing: Standing::Known,
+            effect: None,
+            settle: None,
+        };
+        let case = Case {
+            start: StartId(THIS.to_string()),
+            state: State::Running,
+            claims: vec![claim],
+            evidence: vec![seen],
+            interventions: vec![said],
+            gaps: Vec::new(),
+        };
+        let judgement = judge(&case);
+        prop_assert!(judgement.claims[0].verdict.word() != "adjusted", "{:?}", judgement.claims[0].verdict);
+    }
+
+    #[test]
     fn whatever_is_not_confirmed_says_what_would_settle_or_mend_it(case in any_case()) {
         for judged in &judge(&case).claims {
             let effect = judged.effect.as_ref().is_none_or(is_confirmed);

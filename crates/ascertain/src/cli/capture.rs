@@ -5,6 +5,7 @@ use crate::failure::Failure;
 use crate::target::{Found, Written, locate};
 use crate::{Look, observe};
 use ascertain_capture::pack;
+use ascertain_engines::text::safe;
 use clap::Args;
 use std::io::Write;
 use std::path::PathBuf;
@@ -39,7 +40,12 @@ pub(super) fn run(args: &CaptureTo, out: &mut dyn Write) -> Result<u8, Ended> {
         .map_err(|error| Failure::new(error).hint("name a file in a directory you may write to: -o FILE"))?;
     let got = capture.artifacts.len();
     let lacking = capture.manifest.artifacts.iter().filter(|artifact| artifact.gap.is_some()).count();
-    writeln!(out, "{}: {got} artifacts of {}", args.output.display(), capture.manifest.target)?;
+    writeln!(
+        out,
+        "{}: {got} artifacts of {}",
+        safe(&args.output.display().to_string()),
+        safe(&capture.manifest.target)
+    )?;
     if lacking > 0 {
         writeln!(out, "{lacking} more were wanted and not there; ascertain verify says why")?;
     }

@@ -20,7 +20,7 @@ pub(super) fn run(args: &List, out: &mut dyn Write) -> Result<u8, Ended> {
         Format::Json => {
             let rows: Vec<_> = all
                 .iter()
-                .map(|one| json!({ "pid": one.facts.pid, "engine": one.engine.name(), "names": one.engine.names(&one.facts) }))
+                .map(|one| json!({ "pid": one.facts.pid, "engine": one.engine.name(), "names": one.names() }))
                 .collect();
             crate::render::json::write(&rows, out)?;
         }

@@ -136,11 +136,6 @@ pub enum Ended {
 }
 
 impl Ended {
-    /// Whether the reader of the output went away.
-    pub fn is_broken_pipe(&self) -> bool {
-        matches!(self, Ended::Output(error) if error.kind() == io::ErrorKind::BrokenPipe)
-    }
-
     /// The exit code.
     pub fn code(&self) -> u8 {
         COULD_NOT

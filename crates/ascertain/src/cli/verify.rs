@@ -6,6 +6,8 @@ use crate::render::{Paint, json, text};
 use crate::target::{Found, Located, Written, locate};
 use crate::{Look, observe, verify};
 use ascertain_capture::collect;
+use ascertain_capture::file::{self, Root};
+use ascertain_engines::text::safe;
 use clap::Args;
 use std::io::Write;
 
@@ -82,10 +84,11 @@ pub(super) fn run(args: &Verify, paint: Paint, out: &mut dyn Write) -> Result<u8
 }
 
 fn add_log(capture: &mut ascertain_model::Capture, path: &std::path::Path) -> Result<(), Failure> {
-    let bytes =
-        std::fs::read(path).map_err(|error| Failure::new(format!("cannot read {}: {error}", path.display())))?;
-    let redactor = crate::target::redactor_for(capture);
-    collect::add(capture, &redactor, "log.txt", &path.display().to_string(), &bytes);
+    let content = file::read_ends(path, &Root::ours())
+        .map_err(|error| Failure::new(format!("cannot read {}: {error}", path.display())))?;
+    let mut redactor = crate::target::redactor_for(capture);
+    redactor.learn_artifact("log.txt", &content.bytes);
+    collect::add(capture, &redactor, "log.txt", &path.display().to_string(), &content.bytes);
     Ok(())
 }
 
@@ -95,7 +98,7 @@ fn dry_run(located: &Located, look: &Look, out: &mut dyn Write) -> Result<u8, En
     options.address.clone_from(&located.address);
     options.target.clone_from(&located.name);
     for line in collect::describe(&crate::wants(located), located.facts.as_ref(), &options) {
-        writeln!(out, "{line}")?;
+        writeln!(out, "{}", safe(&line))?;
     }
     if look.exercise {
         writeln!(out, "POST a few small requests for tokens, one at a time (--exercise)")?;

@@ -1,6 +1,7 @@
 //! The ladder of one setting: every rung, and what was seen on it.
 
 use super::{Paint, sign, spoken, wrap};
+use ascertain_engines::text::safe;
 use ascertain_model::report::{ClaimLine, EvidenceLine, Report};
 use ascertain_model::{Rung, Voice};
 use std::io::{self, Write};
@@ -30,7 +31,7 @@ pub fn write(report: &Report, claim: &ClaimLine, paint: Paint, out: &mut dyn Wri
 }
 
 fn head(report: &Report, claim: &ClaimLine, paint: Paint, out: &mut dyn Write) -> io::Result<()> {
-    let title = format!("{} {}: {}", sign(claim.verdict), claim.setting, spoken(claim.verdict));
+    let title = format!("{} {}: {}", sign(claim.verdict), safe(&claim.setting), spoken(claim.verdict));
     let values = format!("wanted {}, in force {}", claim.wanted, claim.effective.as_deref().unwrap_or("not seen"));
     writeln!(out, "{}", paint.verdict(claim.verdict, &title))?;
     paragraph("", &values, paint, out)?;

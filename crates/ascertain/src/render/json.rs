@@ -3,8 +3,37 @@
 use serde::Serialize;
 use std::io::{self, Write};
 
-/// Writes a value as indented JSON with a line break behind it.
+/// Writes a value as indented JSON with a line break behind it. What a terminal would obey, or show in another order,
+/// is escaped: the value stays the same to a parser.
 pub fn write<T: Serialize>(value: &T, out: &mut dyn Write) -> io::Result<()> {
-    serde_json::to_writer_pretty(&mut *out, value)?;
-    writeln!(out)
+    let text = serde_json::to_string_pretty(value)?;
+    let mut done = 0;
+    // Outside strings JSON is ASCII without control characters but line breaks; inside, serde_json escapes those of
+    // ASCII but for DEL.
+    let obeyed = |c: char| {
+        (c.is_control() && c != '\n')
+            || matches!(c, '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}' | '\u{200e}' | '\u{200f}')
+    };
+    for (at, c) in text.match_indices(obeyed) {
+        write!(out, "{}", &text[done..at])?;
+        done = at + c.len();
+        for c in c.chars() {
+            write!(out, "\\u{:04x}", u32::from(c))?;
+        }
+    }
+    writeln!(out, "{}", &text[done..])
+}
+
+#[cfg(test)]
+mod tests {
+    #[test]
+    fn what_a_terminal_obeys_is_escaped_and_nothing_is_lost() {
+        let value = serde_json::json!({ "a\u{9b}": "\u{1b}[2J\u{7f}\u{202e}\r\n\tü✓" });
+        let mut out = Vec::new();
+        super::write(&value, &mut out).expect("memory");
+        let text = String::from_utf8(out).expect("UTF-8");
+        assert!(!text.contains(['\u{1b}', '\u{9b}', '\u{7f}', '\u{202e}', '\r', '\t']), "{text:?}");
+        assert!(text.contains("ü✓"));
+        assert_eq!(serde_json::from_str::<serde_json::Value>(&text).expect("JSON"), value);
+    }
 }

@@ -5,6 +5,7 @@ pub mod json;
 pub mod text;
 
 use anstyle::{AnsiColor, Style};
+use ascertain_engines::text::safe;
 
 /// How to draw on this terminal.
 #[derive(Debug, Clone, Copy)]
@@ -58,11 +59,12 @@ pub fn spoken(word: &str) -> String {
     word.replace('_', " ")
 }
 
-/// Text cut in the middle to fit, counted in characters.
+/// Text made [safe] to show and cut in the middle to fit, counted in characters.
 pub fn fit(text: &str, width: usize) -> String {
+    let text = safe(text);
     let count = text.chars().count();
     if count <= width {
-        return text.to_string();
+        return text;
     }
     if width < 2 {
         return text.chars().take(width).collect();
@@ -75,14 +77,14 @@ pub fn fit(text: &str, width: usize) -> String {
     format!("{start}…{end}")
 }
 
-/// Text broken into lines of at most `width` characters at blanks; longer words are broken where they must be.
+/// Text made [safe] to show and broken into lines of at most `width` characters at blanks; longer words are broken where they must be.
 pub fn wrap(text: &str, width: usize) -> Vec<String> {
     let width = width.max(10);
     let mut lines = Vec::new();
     let mut line = String::new();
     let mut length = 0;
     for word in text.split_whitespace() {
-        let mut word = word.to_string();
+        let mut word = safe(word);
         loop {
             let count = word.chars().count();
             let gap = usize::from(length > 0);

@@ -294,12 +294,13 @@ impl<'a> Reader<'a> {
     /// Whether the log cannot be of this start: it names another port or another model than the server that answers.
     fn is_foreign(&self) -> Option<String> {
         let log = self.log.as_ref()?;
-        let port = Template::new("listening on http://{_}:{port}");
+        // The address may be `[::1]`, with colons of its own.
+        let address = Template::new("listening on http://{address}");
         let logged = log
             .lines
             .iter()
-            .find_map(|line| port.matches(&line.text))
-            .and_then(|holes| holes.first().map(|(_, text)| text.to_string()));
+            .find_map(|line| address.matches(&line.text))
+            .and_then(|holes| holes.first().and_then(|(_, text)| text.rsplit_once(':')).map(|(_, port)| port.to_string()));
         let listening: Vec<String> = answer(self.capture, "listeners.json")
             .and_then(|answer| answer.value.as_array().cloned())
             .unwrap_or_default()
@@ -322,6 +323,18 @@ impl<'a> Reader<'a> {
             && logged.parse() != Ok(asked)
         {
             return Some(format!("it says that its server listens on port {logged}, this one was told {asked}"));
+        }
+        // Nobody asked for a port, so it is the default one.
+        let default = self.data.setting("port").and_then(Setting::default_value);
+        if let (Some(logged), Some(Value::Int(default))) = (&logged, default)
+            && listening.is_empty()
+            && !self.facts.argv.is_empty()
+            && self.claim("port").is_none()
+            && logged.parse() != Ok(default)
+        {
+            return Some(format!(
+                "it says that its server listens on port {logged}, this one was told none, which is {default}"
+            ));
         }
         let model = Template::new("load_model: loading model '{model}'");
         let logged = log.lines.iter().find_map(|line| {
@@ -395,32 +408,32 @@ impl<'a> Reader<'a> {
                 Source::Log => {}
                 Source::Props => {
                     if let Some(answer) = &self.props {
-                        self.from_json(testimony, answer, &mut found);
+                        self.hear_json(testimony, answer, &mut found);
                     }
                 }
                 Source::Slots => {
                     for answer in &self.slots {
-                        self.from_json(testimony, answer, &mut found);
+                        self.hear_json(testimony, answer, &mut found);
                     }
                 }
                 Source::Models => {
                     if let Some(answer) = &self.models {
-                        self.from_json(testimony, answer, &mut found);
+                        self.hear_json(testimony, answer, &mut found);
                     }
                 }
                 Source::Completion => {
                     for name in ["completion.json", "chat.json"] {
                         if let Some(answer) = answer(self.capture, name).filter(|answer| answer.status == 200) {
-                            self.from_json(testimony, &answer, &mut found);
+                            self.hear_json(testimony, &answer, &mut found);
                         }
                     }
                 }
-                Source::Http => self.from_status(testimony, &mut found),
+                Source::Http => self.hear_status(testimony, &mut found),
                 Source::Metrics | Source::Status => {}
             }
         }
         self.evidence.extend(found);
-        self.from_log();
+        self.hear_log();
     }
 
     /// What was delivered, as evidence: the lowest rung that a running process shows.
@@ -452,7 +465,7 @@ impl<'a> Reader<'a> {
         self.evidence.extend(found);
     }
 
-    fn from_json(&self, testimony: &Testimony, answer: &Answer<'_>, found: &mut Vec<Evidence>) {
+    fn hear_json(&self, testimony: &Testimony, answer: &Answer<'_>, found: &mut Vec<Evidence>) {
         let Some(pointer) = testimony.pointer.as_deref() else { return };
         let pointers: Vec<String> = match pointer.split_once("/*/") {
             Some((before, rest)) => {
@@ -488,7 +501,7 @@ impl<'a> Reader<'a> {
         }
     }
 
-    fn from_status(&self, testimony: &Testimony, found: &mut Vec<Evidence>) {
+    fn hear_status(&self, testimony: &Testimony, found: &mut Vec<Evidence>) {
         let (Some(field), Some(when), Some(is)) = (&testimony.field, &testimony.when, &testimony.is) else { return };
         let (stem, extension) = field.rsplit_once('.').unwrap_or((field, ""));
         let after = format!("{}after.{extension}", stem.trim_end_matches("before"));
@@ -551,7 +564,7 @@ impl<'a> Reader<'a> {
         }
     }
 
-    fn from_log(&mut self) {
+    fn hear_log(&mut self) {
         let Some(log) = &self.log else { return };
         let data = self.data;
         let templates: Vec<(&Testimony, &Template)> = data
@@ -593,6 +606,10 @@ impl<'a> Reader<'a> {
                             None => continue,
                         },
                     };
+                    // `[::1]:8080` has a template of its own; the plain one takes the bracket for the host.
+                    if raw == "[" {
+                        continue;
+                    }
                     let Some(setting) = data.setting(&testimony.setting) else { continue };
                     let Some(value) = self.stated(setting, testimony, raw) else { continue };
                     // A longer sibling of the line also fits: its hole then holds more than one number.
