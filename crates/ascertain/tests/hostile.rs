@@ -340,9 +340,12 @@ fn web_pages_everywhere_confirm_nothing() {
     nothing_from("HTML that calls itself JSON", |_, stream| respond(stream, "application/json", page));
     nothing_from("nothing with 200", |_, stream| respond(stream, "application/json", b""));
     nothing_from("text with 200", |_, stream| respond(stream, "text/plain; version=0.0.4", b"Welcome\nto nginx!\n"));
+    let mut wrong = Vec::new();
     for body in ["null", "[]", "{}", "0", "\"\"", "true", "[[[]]]", "{\"status\":\"ok\"}"] {
-        nothing_from(body, move |_, stream| respond(stream, "application/json", body.as_bytes()));
+        let report = against(body, move |_, stream| respond(stream, "application/json", body.as_bytes()));
+        wrong.extend(confirmed(&report).into_iter().map(|line| format!("{body}: {line}")));
     }
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
 }
 
 #[test]
@@ -435,6 +438,10 @@ fn fields_of_another_type_confirm_nothing() {
         respond(stream, "application/json", body.to_string().as_bytes());
     };
     nothing_from("wrong types", answer);
+}
+
+#[test]
+fn elements_of_another_type_confirm_nothing() {
     nothing_from("arrays of everything", |path, stream| {
         let body = match path {
             "/slots" => {
@@ -1199,7 +1206,9 @@ const LONG: &str = "quiet-river-7731-Zq9x";
 #[test]
 fn a_key_never_shows_however_it_was_given() {
     let config = |key: &str, value: &str| format!("[*]\n{key} = {value}\nctx-size = 768\n");
-    let cases: Vec<(&str, Vec<&str>, Vec<&str>, String, String, Vec<&str>)> = vec![
+    type Case<'a> = (&'a str, Vec<&'a str>, Vec<&'a str>, String, String, Vec<&'a str>);
+    // Name, words, variables, configuration, log, and what must not show.
+    let cases: Vec<Case<'_>> = vec![
         ("a flag", vec!["--api-key", "k1"], vec![], String::new(), "key k1 used\n".into(), vec!["k1"]),
         ("a long flag", vec!["--api-key", LONG], vec![], String::new(), format!("x{LONG}y\n"), vec![LONG]),
         (

@@ -655,7 +655,7 @@ fn no_target_means_the_only_server() {
     assert!(list.contains(&format!("port {port}")), "{list}");
     let report: serde_json::Value = serde_json::from_str(report).unwrap();
     assert_eq!((output.status.code(), report["verdict"].as_str()), (Some(0), Some("confirmed")), "{report:#}");
-    assert!(report["claims"].as_array().unwrap().iter().any(|claim| claim["wanted"] == port.to_string()));
+    assert!(report["claims"].as_array().unwrap().iter().any(|claim| claim["wanted"] == *port.to_string()));
 }
 
 #[test]
@@ -704,7 +704,7 @@ fn a_capture_gives_the_same_report_again_and_elsewhere() {
 }
 
 fn decided(report: &serde_json::Value) -> Vec<String> {
-    let claims = report["claims"].as_array().unwrap().iter();
+    let claims = report["claims"].as_array().expect("claims").iter();
     claims
         .map(|one| format!("{} {} {} {}", one["setting"], one["verdict"], one["effective"], one["effect"]["verdict"]))
         .collect()

@@ -8,6 +8,7 @@ pub mod data;
 pub mod locate;
 pub mod metrics;
 pub mod nearest;
+pub mod strict;
 pub mod template;
 pub mod text;
 

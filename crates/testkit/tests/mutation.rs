@@ -464,11 +464,8 @@ fn the_endpoints_of_another_server_confirm_nothing_that_they_deny() {
     ];
     for (index, recording) in running.iter().enumerate() {
         let mut dice = Dice::new(index as u64 + 1);
-        let donors: Vec<usize> = if is_thorough() {
-            (0..running.len()).collect()
-        } else {
-            vec![dice.below(running.len()), dice.below(running.len())]
-        };
+        let donors: Vec<usize> =
+            if is_thorough() { (0..running.len()).collect() } else { vec![dice.below(running.len())] };
         for donor in donors.into_iter().map(|donor| running[donor]).filter(|donor| donor.name != recording.name) {
             for group in groups {
                 if !is_thorough() && dice.below(2) == 0 {

@@ -239,8 +239,18 @@ fn witnesses(report: &Report, paint: Paint, verbose: bool, out: &mut dyn Write) 
         writeln!(out, "{}", paint.bold("Witnesses"))?;
         let width = report.witnesses.iter().map(|witness| witness.name.len()).max().unwrap_or(0);
         for witness in &report.witnesses {
-            let text = format!("{} {:width$}  {}", mark(witness.state), witness.name, witness.note);
-            writeln!(out, "{}", fit(text.trim_end(), paint.width))?;
+            let lead = format!("{} {:width$}  ", mark(witness.state), witness.name);
+            let indent = width + 4;
+            let lines = wrap(&witness.note, paint.width.saturating_sub(indent));
+            writeln!(
+                out,
+                "{}{}",
+                if lines.is_empty() { lead.trim_end() } else { &lead },
+                lines.first().map_or("", String::as_str)
+            )?;
+            for line in lines.iter().skip(1) {
+                writeln!(out, "{}{line}", " ".repeat(indent))?;
+            }
         }
         return Ok(());
     }

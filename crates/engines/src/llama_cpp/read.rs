@@ -9,6 +9,7 @@ use crate::Reading;
 use crate::data::{Data, Kind, MessageKind, Part, Setting, Source, Testimony};
 use crate::locate::locate;
 use crate::metrics::{self, Sample};
+use crate::strict;
 use crate::template::Template;
 use crate::text;
 use aho_corasick::AhoCorasick;
@@ -229,7 +230,7 @@ impl<'a> Reader<'a> {
             log_name,
             foreign_log: None,
             props: props.filter(|props| props.status == 200),
-            slots: slots.into_iter().filter(|slots| slots.status == 200).collect(),
+            slots: slots.into_iter().filter(|slots| slots.status == 200 && are_slots(&slots.value)).collect(),
             models: models.filter(|models| models.status == 200),
             metrics,
             exchanges,
@@ -264,7 +265,11 @@ impl<'a> Reader<'a> {
             return State::Running;
         }
         let code = meta.and_then(|meta| meta.value.get("rc")).and_then(Json::as_i64).map(|code| {
-            if code < 0 { format!("it was ended by signal {}", -code) } else { format!("it exited with code {code}") }
+            if code < 0 {
+                format!("it was ended by signal {}", code.unsigned_abs())
+            } else {
+                format!("it exited with code {code}")
+            }
         });
         let said = self.log.as_ref().and_then(|log| self.refusal(log)).or_else(|| {
             // The last error it logged says more than an exit code.
@@ -296,11 +301,9 @@ impl<'a> Reader<'a> {
         let log = self.log.as_ref()?;
         // The address may be `[::1]`, with colons of its own.
         let address = Template::new("listening on http://{address}");
-        let logged = log
-            .lines
-            .iter()
-            .find_map(|line| address.matches(&line.text))
-            .and_then(|holes| holes.first().and_then(|(_, text)| text.rsplit_once(':')).map(|(_, port)| port.to_string()));
+        let logged = log.lines.iter().find_map(|line| address.matches(&line.text)).and_then(|holes| {
+            holes.first().and_then(|(_, text)| text.rsplit_once(':')).map(|(_, port)| port.to_string())
+        });
         let listening: Vec<String> = answer(self.capture, "listeners.json")
             .and_then(|answer| answer.value.as_array().cloned())
             .unwrap_or_default()
@@ -481,6 +484,10 @@ impl<'a> Reader<'a> {
                 continue;
             }
             let Some(setting) = self.data.setting(&testimony.setting) else { continue };
+            // A field of another type than the setting's is not the field that was known.
+            if testimony.is.is_none() && testimony.map.is_empty() && !is_of_kind(json, setting.kind) {
+                continue;
+            }
             let value = match (json, &testimony.is) {
                 (_, Some(is)) if testimony.voice != Voice::Constant => self.stated(setting, testimony, is),
                 (Json::Array(members), _) if setting.kind == Kind::List => {
@@ -510,7 +517,7 @@ impl<'a> Reader<'a> {
             // A page that answers 200 to everything is not this endpoint.
             let is_real = *status != 200
                 || self.metrics.iter().any(|(name, _)| *name == artifact)
-                || self.slots.iter().any(|slots| slots.artifact == artifact && slots.value.is_array());
+                || self.slots.iter().any(|slots| slots.artifact == artifact && are_slots(&slots.value));
             if status.to_string() != *when || !is_real {
                 continue;
             }
@@ -767,6 +774,18 @@ impl<'a> Reader<'a> {
                 evidence: Vec::new(),
             });
         }
+        if let Some(gap) = self.capture.gap("proc_environ.json") {
+            self.findings.push(Finding {
+                kind: "environment_not_read",
+                severity: Severity::Warning,
+                text: format!(
+                    "the environment of the process could not be read, so what it asks for is not judged: {}{}",
+                    text::safe(&gap.text),
+                    gap.remedy.as_ref().map(|remedy| format!(" ({})", text::safe(remedy))).unwrap_or_default()
+                ),
+                evidence: Vec::new(),
+            });
+        }
         for remark in &self.capture.manifest.remarks {
             let severity = if remark.kind == "identity" { Severity::Error } else { Severity::Warning };
             let kind = match remark.kind.as_str() {
@@ -791,7 +810,11 @@ impl<'a> Reader<'a> {
         };
 
         if self.capture.first(&["proc_cmdline.json"]).is_some() {
-            note("process", WitnessState::Spoke, format!("{} words on the command line", self.facts.argv.len()));
+            let words = format!("{} words on the command line", self.facts.argv.len());
+            match gap_text("proc_environ.json") {
+                None => note("process", WitnessState::Spoke, words),
+                Some(gap) => note("process", WitnessState::Partial, format!("{words}, but not its environment: {gap}")),
+            }
         } else if !self.facts.argv.is_empty() {
             note("process", WitnessState::Partial, "the command line is the recorder's, not the process's".to_string());
         } else {
@@ -843,7 +866,7 @@ impl<'a> Reader<'a> {
             match (self.statuses.get(artifact), bytes) {
                 (Some(200), Some(bytes)) => {
                     let understood = artifact.ends_with(".txt") && self.metrics.iter().any(|(one, _)| one == artifact)
-                        || artifact.ends_with(".json") && serde_json::from_slice::<Json>(bytes).is_ok();
+                        || artifact.ends_with(".json") && strict::parse(bytes).is_ok();
                     if understood {
                         note(name, WitnessState::Spoke, String::new());
                     } else {
@@ -1049,6 +1072,27 @@ fn parts(lines: &[Line<'_>]) -> Vec<Part> {
         .collect()
 }
 
+/// Whether this is what the slots endpoint answers: objects that are numbered and have a context.
+fn are_slots(value: &Json) -> bool {
+    let is_slot =
+        |slot: &Json| slot.get("id").is_some_and(Json::is_number) && slot.get("n_ctx").is_some_and(Json::is_number);
+    value.as_array().is_some_and(|slots| !slots.is_empty() && slots.iter().all(is_slot))
+}
+
+/// Whether a JSON value can be the value of a setting of this type.
+fn is_of_kind(json: &Json, kind: Kind) -> bool {
+    let texts = |list: &Vec<Json>| list.iter().all(Json::is_string);
+    match (json, kind) {
+        (Json::Number(_), Kind::Int | Kind::Float) => true,
+        (Json::Bool(_), Kind::Bool | Kind::Switch | Kind::Enum) => true,
+        (Json::String(_), Kind::Text | Kind::Path | Kind::Enum | Kind::List) => true,
+        // A list of names; where order counts it is shown as text.
+        (Json::Array(list), Kind::List | Kind::Text) => texts(list),
+        (Json::Object(_), Kind::Text) => true,
+        _ => false,
+    }
+}
+
 /// A scalar as the text that a person would type.
 fn plain(json: &Json) -> Option<String> {
     match json {
@@ -1065,7 +1109,7 @@ fn wrapped_status(bytes: &[u8]) -> Option<u16> {
     if !bytes.starts_with(b"{") {
         return None;
     }
-    let value: Json = serde_json::from_slice(bytes).ok()?;
+    let value = strict::parse(bytes).ok()?;
     // The recorder's wrapper, or the server's own error body.
     let status = value.get("_status").or_else(|| value.pointer("/error/code"))?;
     status.as_u64().and_then(|status| u16::try_from(status).ok())
@@ -1073,7 +1117,7 @@ fn wrapped_status(bytes: &[u8]) -> Option<u16> {
 
 pub(crate) fn answer<'a>(capture: &'a Capture, name: &str) -> Option<Answer<'a>> {
     let bytes = capture.bytes(name)?;
-    let value: Json = serde_json::from_slice(bytes).ok()?;
+    let value = strict::parse(bytes).ok()?;
     let status = wrapped_status(bytes).unwrap_or(200);
     Some(Answer { artifact: name.to_string(), bytes, value, status })
 }
@@ -1227,7 +1271,7 @@ fn exchanges(capture: &Capture) -> Vec<Exchange> {
                 at += line.len() + 1;
             }
             if let Some((offset, data)) = last
-                && let Ok(value) = serde_json::from_slice::<Json>(data)
+                && let Ok(value) = strict::parse(data)
             {
                 list.extend(exchange(name, data, &value, "", 200, offset));
             }
