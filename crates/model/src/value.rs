@@ -47,7 +47,8 @@ impl Value {
         match (self, other) {
             (Value::Int(a), Value::Int(b)) => a == b,
             (Value::Float(a), Value::Float(b)) => same_float(*a, *b),
-            (Value::Int(a), Value::Float(b)) | (Value::Float(b), Value::Int(a)) => same_float(*a as f64, *b),
+            // Whole numbers are exact: the tolerance for fractions would make 16777217 the same as 16777216.
+            (Value::Int(a), Value::Float(b)) | (Value::Float(b), Value::Int(a)) => *a as f64 == *b,
             (Value::Set(a), Value::Text(b)) | (Value::Text(b), Value::Set(a)) => a.len() == 1 && a.contains(b),
             (a, b) => a == b,
         }
@@ -60,8 +61,13 @@ impl Value {
         let (Some(exact), Some(seen)) = (self.number(), printed.number()) else {
             return Some(self.same(printed));
         };
+        // More digits than a float has are no rounding.
+        if decimals > 17 {
+            return Some(same_float(exact, seen));
+        }
+        // Ties are rounded differently by different libraries: only what no rounding can explain is another value.
         let scale = 10f64.powi(i32::from(decimals));
-        if ((exact * scale).round() - (seen * scale).round()).abs() > 0.5 {
+        if (exact - seen).abs() * scale > 0.5 + 1e-6 {
             return Some(false);
         }
         // Rounded alike. It is the same value only if nothing was lost in rounding.
@@ -78,8 +84,12 @@ impl Value {
     }
 }
 
+/// Engines keep 32-bit floats and print them with the digits of 64-bit ones. Where 32 bits hold neither value, they
+/// say nothing.
 fn same_float(a: f64, b: f64) -> bool {
-    a == b || (a as f32) == (b as f32) || (a.is_nan() && b.is_nan())
+    let (short_a, short_b) = (a as f32, b as f32);
+    let holds = |short: f32| short.is_finite() && short != 0.0;
+    a == b || (holds(short_a) && holds(short_b) && short_a == short_b) || (a.is_nan() && b.is_nan())
 }
 
 impl fmt::Display for Value {
@@ -117,6 +127,9 @@ mod tests {
         assert!(Value::Float(0.9).same(&Value::Float(0.90)));
         assert!(!Value::Float(0.95).same(&Value::Float(0.951)));
         assert!(Value::Int(1).same(&Value::Float(1.0)));
+        assert!(!Value::Int(16_777_217).same(&Value::Float(16_777_216.0)));
+        assert!(!Value::Float(1e39).same(&Value::Float(1e300)));
+        assert!(!Value::Float(1e-50).same(&Value::Float(0.0)));
     }
 
     #[test]
@@ -131,6 +144,8 @@ mod tests {
         assert_eq!(Value::Float(0.9999).same_rounded(&Value::Float(1.0), 2), None);
         assert_eq!(Value::Float(0.5).same_rounded(&Value::Float(0.5), 2), Some(true));
         assert_eq!(Value::Float(0.5).same_rounded(&Value::Float(0.75), 2), Some(false));
+        assert_eq!(Value::Float(0.0625).same_rounded(&Value::Float(0.062), 3), None);
+        assert_eq!(Value::Float(1e100).same_rounded(&Value::Float(2e100), 255), Some(false));
     }
 
     #[test]

@@ -195,7 +195,8 @@ impl Launch<'_> {
         let mut argv = vec![text(&self.lab.server)];
         argv.extend(self.words.iter().cloned());
         argv.extend(["--host", "127.0.0.1", "--port", &port_text].map(String::from));
-        let log = self.lab.path(&format!("log-{port}-{}.txt", self.words.len()));
+        let logs = (0..).map(|number| self.lab.path(&format!("log-{number}.txt")));
+        let log = logs.into_iter().find(|path| !path.exists()).expect("a free name");
         let mut command = self.lab.clean(&self.lab.server);
         command.args(&argv[1..]).envs(self.environment.iter().map(|(name, value)| (name, value)));
         command.stdin(Stdio::null());

@@ -1,11 +1,17 @@
 //! llama.cpp's `llama-server`, as seen on b10434 and b11434.
 
+mod artifacts;
 mod demo;
 mod derive;
+mod experiments;
 mod intent;
 mod log;
+mod messages;
 mod read;
+mod reader;
+mod testimony;
 pub mod tiny_model;
+mod witnesses;
 
 use crate::data::Data;
 use crate::{Demo, Engine, Reading};
@@ -137,7 +143,7 @@ impl Engine for LlamaCpp {
     }
 
     fn experiments(&self, capture: &Capture) -> Vec<Experiment> {
-        read::experiments(capture)
+        experiments::experiments(capture)
     }
 
     fn demo(&self) -> Option<Demo> {

@@ -1,0 +1,241 @@
+//! The context and its cache: length, slots, batches, shifting, reuse.
+
+use super::statement::Statement;
+use crate::llama_cpp::reader::Reader;
+use ascertain_model::{Act, Asked, Finding, Rung, Seen, Severity, Tally, Unasked, Value};
+use serde_json::Value as Json;
+
+/// The engine pads the length to a multiple of 256, divides it among slots that do not share a cache, and cuts a
+/// slot's part to the trained length. Only the last of these is said at the default verbosity.
+pub(super) fn context(reader: &mut Reader<'_>) {
+    let seen = reader.effective("ctx_size");
+    let per_slot = seen.iter().rev().find_map(|(_, value)| match value {
+        Value::Int(number) => Some(*number),
+        _ => None,
+    });
+    let trained = reader
+        .models
+        .as_ref()
+        .and_then(|models| models.value.pointer("/data/0/meta/n_ctx_train"))
+        .and_then(Json::as_i64);
+    let slots =
+        reader.effective("parallel").last().and_then(|(_, value)| value.number()).map_or(1, |slots| slots as i64);
+    let shared = reader.effective("kv_unified").last().map(|(_, value)| value.same(&Value::Bool(true)));
+
+    if let Some(exchange) =
+        reader.exchanges.iter().find(|exchange| exchange.artifact.starts_with("exercise_context")).cloned()
+    {
+        match exchange.limit {
+            Some(limit) => reader.state(
+                Statement::new(
+                    "ctx_size",
+                    Value::Int(limit),
+                    Rung::Exercised,
+                    "traffic",
+                    &exchange.artifact,
+                    exchange.range.clone(),
+                )
+                .label("/body/error/n_ctx")
+                .excerpt(format!("a longer prompt was refused: n_ctx {limit}"))
+                .note("the limit that a prompt really ran into"),
+            ),
+            None if exchange.status == 200 => reader.findings.push(Finding {
+                kind: "context_limit",
+                severity: Severity::Warning,
+                text: "a prompt longer than the reported context was accepted".to_string(),
+                evidence: Vec::new(),
+            }),
+            None => {}
+        }
+    }
+
+    let Some(per_slot) = per_slot else { return };
+    let Some(claim) = reader.claim("ctx_size") else {
+        if trained.is_some_and(|trained| per_slot < trained) {
+            let why = (shared == Some(false) && slots > 1)
+                .then(|| format!("each of {slots} slots has its own part of the cache"));
+            if let Some(evidence) = reader
+                .evidence
+                .iter()
+                .rev()
+                .find(|one| one.setting == "ctx_size" && one.rung == Rung::Reported)
+                .cloned()
+            {
+                reader.unasked.push(Unasked {
+                    setting: "ctx_size".to_string(),
+                    effective: Value::Int(per_slot),
+                    default: format!("{} (the trained length)", trained.unwrap_or(0)),
+                    why,
+                    witness: evidence.witness,
+                    locus: evidence.locus,
+                    excerpt: evidence.excerpt,
+                });
+            }
+        }
+        return;
+    };
+    let Asked::Equals(Value::Int(asked)) = claim.asked else { return };
+    if asked <= 0 || asked == per_slot {
+        return;
+    }
+    let pad = |length: i64| length.saturating_add(255) / 256 * 256;
+    let total = pad(asked);
+    let divided = if shared == Some(false) && slots > 1 { pad(total / slots) } else { total };
+    let to = Act::Adjusts { to: Some(Value::Int(per_slot)) };
+    let capped = trained.is_some_and(|trained| per_slot == trained && divided > trained);
+    if per_slot == divided && divided != total {
+        reader.silently(
+            "ctx_size",
+            to,
+            format!("divided among {slots} slots that do not share a cache: {asked} / {slots}, in multiples of 256, for each request"),
+            "ask for slots times the length you want (-c), or share the cache (-kvu)",
+        );
+    } else if per_slot == divided {
+        reader.silently("ctx_size", to, "rounded up to a multiple of 256", "ask for a multiple of 256");
+    } else if capped {
+        let by = if divided == total {
+            "cut to the length the model was trained for".to_string()
+        } else {
+            format!("divided among {slots} slots, then cut to the length the model was trained for")
+        };
+        reader.silently("ctx_size", to, by, "ask for no more than the trained length, or set rope scaling");
+    }
+}
+
+pub(super) fn cache_is_unified(reader: &mut Reader<'_>) {
+    let asked_off = reader.asked_value("kv_unified").is_some_and(|value| value.same(&Value::Bool(false)));
+    let negative = reader.asked_number("parallel").is_some_and(|asked| asked < 0);
+    if negative {
+        reader.silently(
+            "parallel",
+            Act::Adjusts { to: None },
+            "a negative number is taken for auto",
+            "write -1, or the number of slots",
+        );
+    }
+    let auto = negative || reader.claim("parallel").is_none_or(|claim| claim.asked == Asked::Auto);
+    if asked_off && auto {
+        reader.silently(
+            "kv_unified",
+            Act::Adjusts { to: Some(Value::Bool(true)) },
+            "slots on auto force the unified cache",
+            "give the number of slots too (-np N)",
+        );
+    }
+}
+
+/// A micro batch is never larger than the batch, and a batch never larger than the context as asked, in silence.
+pub(super) fn batches(reader: &mut Reader<'_>) {
+    let in_force = |reader: &Reader<'_>, setting: &str| {
+        reader.effective(setting).last().and_then(|(_, value)| value.number()).map(|number| number as i64)
+    };
+    let (batch, micro) = (in_force(reader, "batch_size"), in_force(reader, "ubatch_size"));
+    let total = || {
+        let (_, _, text) = reader.first_line("llama_context: n_ctx  ")?;
+        text.rsplit("= ").next()?.trim().parse::<i64>().ok()
+    };
+    let limit = reader.asked_number("ctx_size").filter(|asked| *asked > 0).or_else(total);
+    if let (Some(asked), Some(batch)) = (reader.asked_number("batch_size"), batch)
+        && asked > batch
+        && Some(batch) == limit
+    {
+        reader.silently(
+            "batch_size",
+            Act::Adjusts { to: Some(Value::Int(batch)) },
+            "a batch is never larger than the context",
+            "ask for no more than -c",
+        );
+    }
+    if let (Some(asked), Some(micro)) = (reader.asked_number("ubatch_size"), micro)
+        && (asked > micro || asked <= 0)
+        && Some(micro) == batch
+    {
+        reader.silently(
+            "ubatch_size",
+            Act::Adjusts { to: Some(Value::Int(micro)) },
+            "a micro batch is never larger than the batch",
+            "ask for no more than -b",
+        );
+    }
+}
+
+/// An override of the trained length shows where the server reports it.
+pub(super) fn overrides(reader: &mut Reader<'_>) {
+    let Some(asked) = reader.asked_value("override_kv").map(|value| value.to_string()) else { return };
+    let length = asked.split_once(".context_length=int:").map(|(_, rest)| rest.to_string());
+    let Some(length) = length.and_then(|length| length.parse::<i64>().ok()) else { return };
+    let Some((bytes, artifact, trained)) = reader.models.as_ref().and_then(|models| {
+        Some((models.bytes, models.artifact.clone(), models.value.pointer("/data/0/meta/n_ctx_train")?.as_i64()?))
+    }) else {
+        return;
+    };
+    let range = crate::locate::locate(bytes, "/data/0/meta/n_ctx_train").unwrap_or(0..0);
+    let value = if trained == length { asked } else { format!("n_ctx_train {trained}") };
+    reader.state(
+        Statement::new("override_kv", Value::text(value), Rung::Reported, "models", &artifact, range)
+            .label("/data/0/meta/n_ctx_train")
+            .note("the key that was overridden is the one this field reports"),
+    );
+}
+
+/// Tokens taken from the cache for a prompt that was sent before.
+pub(super) fn prompt_cache(reader: &mut Reader<'_>) {
+    if reader.claim("cache_prompt").is_none() {
+        return;
+    }
+    let wants_off = reader.asked_value("cache_prompt").is_some_and(|value| value.same(&Value::Bool(false)));
+    for exchange in reader.exchanges.clone() {
+        let Some(cached) = exchange.cached.filter(|cached| *cached > 0 && exchange.status == 200) else { continue };
+        let statement = Statement::new(
+            "cache_prompt",
+            Value::Bool(true),
+            Rung::Exercised,
+            "traffic",
+            &exchange.artifact,
+            exchange.range.clone(),
+        )
+        .label(exchange.label.clone())
+        .excerpt(format!("cache_n {cached}"));
+        // A request may ask for the cache itself, so reuse does not show the server's own default.
+        reader.state(
+            statement.echo().note("tokens of the prompt came from the cache; a request may have asked for that itself"),
+        );
+        if !wants_off {
+            reader.state(
+                Statement::new(
+                    "cache_prompt",
+                    Value::Bool(true),
+                    Rung::Exercised,
+                    "traffic",
+                    &exchange.artifact,
+                    exchange.range.clone(),
+                )
+                .label(exchange.label.clone())
+                .excerpt(format!("cache_n {cached}"))
+                .effect(Seen::Tally(Tally { kept: cached, tried: cached, steps: 1 })),
+            );
+        }
+    }
+    if wants_off && let Some(claim) = reader.claim_mut("cache_prompt") {
+        claim.effect = None;
+    }
+}
+
+/// A shift that was logged is the shift at work.
+pub(super) fn context_shift(reader: &mut Reader<'_>) {
+    let Some(claim) = reader.claim("context_shift") else { return };
+    if claim.asked == Asked::Equals(Value::Bool(false)) {
+        if let Some(claim) = reader.claim_mut("context_shift") {
+            claim.effect = None;
+        }
+        return;
+    }
+    let Some((range, label, _)) = reader.first_line("slot context shift, n_keep") else { return };
+    let start = reader.log_start();
+    reader.state(
+        Statement::new("context_shift", Value::Bool(true), Rung::Exercised, "log", reader.log_name, range)
+            .label(label)
+            .effect(Seen::Tally(Tally { kept: 1, tried: 1, steps: 1 }))
+            .of(start),
+    );
+}
