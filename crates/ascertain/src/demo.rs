@@ -40,7 +40,7 @@ fn capture(name: &str, files: &[(&str, &[u8])]) -> Capture {
         bytes: None,
         sha256: None,
         at_ms: 0,
-        modified: None,
+        changed_ms: None,
         partial: None,
         gap: None,
     };
@@ -52,6 +52,7 @@ fn capture(name: &str, files: &[(&str, &[u8])]) -> Capture {
             host: None,
             start: None,
             taken: None,
+            taken_ms: None,
             artifacts: artifacts.keys().map(entry).collect(),
             remarks: Vec::new(),
         },

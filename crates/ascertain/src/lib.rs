@@ -98,12 +98,12 @@ fn report(capture: &Capture, engine: &dyn Engine, strict: bool) -> Report {
             id: reading.case.start.0.clone(),
             boot: start.map(|start| start.boot.clone()).filter(|boot| !boot.is_empty()),
             start_ticks: start.map(|start| start.ticks).filter(|ticks| *ticks > 0),
-            started: start.and_then(|start| start.since),
+            started: start.and_then(|start| start.since_ms).map(|since| since / 1000),
             state,
             why: why.clone(),
         },
         verdict: judgement.whole.word(),
-        answer: answer(&judgement, why.as_deref()),
+        answer: answer(&judgement, state == "silent", why.as_deref()),
         exit_code: judgement.whole.exit_code(strict),
         claims: claim_lines(&reading.case, &judgement),
         unasked: reading.unasked.iter().map(Into::into).collect(),
@@ -113,7 +113,7 @@ fn report(capture: &Capture, engine: &dyn Engine, strict: bool) -> Report {
 }
 
 /// The answer in one sentence.
-fn answer(judgement: &Judgement, why: Option<&str>) -> String {
+fn answer(judgement: &Judgement, silent: bool, why: Option<&str>) -> String {
     let all = judgement.claims.len();
     let names = |wanted: &dyn Fn(&Verdict) -> bool| -> Vec<&str> {
         judgement
@@ -149,6 +149,7 @@ fn answer(judgement: &Judgement, why: Option<&str>) -> String {
             let unknown = names(&|verdict| matches!(verdict, Verdict::Unknown { .. }));
             format!("Not as intended: this release does not know {}.", list(&unknown))
         }
+        _ if silent => format!("It runs and does not answer: {}.", why.unwrap_or("no endpoint answered")),
         Whole::Unproven if all == 0 => "Nothing was asked for, so there is nothing to confirm.".to_string(),
         Whole::Unproven => {
             let unproven = names(&|verdict| {

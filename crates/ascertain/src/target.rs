@@ -154,6 +154,11 @@ fn secret_names() -> SecretNames {
     secrets
 }
 
+/// Texts that stand where a start of any engine begins in its log.
+pub(crate) fn log_beginnings() -> Vec<String> {
+    ENGINES.iter().flat_map(|engine| engine.wants(&ProcessFacts::default(), &[]).log_beginnings).collect()
+}
+
 /// A redactor for what is added to a stored capture, whose own secrets are gone already.
 pub(crate) fn redactor_for(_capture: &Capture) -> Redactor {
     Redactor::new(secret_names())

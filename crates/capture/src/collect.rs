@@ -124,6 +124,7 @@ pub fn collect_with(wants: &Wants, facts: Option<&ProcessFacts>, options: &Optio
             host: std::fs::read_to_string("/proc/sys/kernel/hostname").ok().map(|name| name.trim().to_owned()),
             start,
             taken: Some(rfc3339(taken)),
+            taken_ms: taken.duration_since(UNIX_EPOCH).ok().and_then(|since| u64::try_from(since.as_millis()).ok()),
             artifacts: Vec::new(),
             remarks: remarks.into_iter().map(|remark| Remark { text: redactor.text(&remark.text), ..remark }).collect(),
         },
@@ -259,24 +260,36 @@ pub fn choose_address(wants: &Wants, pid: Option<u32>, options: &Options) -> Cho
 
 /// Whether somebody other than the process answers at an address.
 fn impostor(pid: u32, address: &Address, listening: Option<&[sockets::Listener]>) -> Option<String> {
-    let owner = match address {
+    let (owner, own) = match address {
         Address::Tcp { host, port, .. } => {
             let own = listening.is_some_and(|sockets| sockets.iter().any(|socket| socket.port == *port));
-            if own && ["127.0.0.1", "localhost", "0.0.0.0", "::", "::1", ""].contains(&host.as_str()) {
+            // The common case needs no look at every process: one socket listens there, and it is its own.
+            if own && sockets::listeners().iter().filter(|socket| socket.port == *port).count() == 1 {
                 return None;
             }
-            sockets::owner_of(*port, host)
+            (sockets::owner_of(*port, host), own)
         }
-        Address::Unix { path } => sockets::owner_of_unix(path),
+        Address::Unix { path } => (sockets::owner_of_unix(path), false),
     };
     match owner {
-        Owner::Pid(owners) if owners.iter().all(|owner| !process::related(pid, *owner)) => {
-            let owners: Vec<String> = owners.iter().map(u32::to_string).collect();
-            Some(format!("{} is held by process {}, not by process {pid}", http::shown(address), owners.join(", ")))
+        Owner::Pid(owners) => {
+            let others: Vec<String> =
+                owners.iter().filter(|owner| !process::related(pid, **owner)).map(u32::to_string).collect();
+            if others.is_empty() {
+                None
+            } else if own && others.len() < owners.len() {
+                Some(format!(
+                    "{} is shared by process {pid} and process {}: nobody knows which of them answers",
+                    http::shown(address),
+                    others.join(", ")
+                ))
+            } else if others.len() == owners.len() {
+                Some(format!("{} is held by process {}, not by process {pid}", http::shown(address), others.join(", ")))
+            } else {
+                None
+            }
         }
-        Owner::Elsewhere => {
-            Some(format!("{} is not an address of the host process {pid} runs on", http::shown(address)))
-        }
+        Owner::Elsewhere => Some(format!("{} is not an address of the host process {pid} runs on", http::shown(address))),
         _ => None,
     }
 }

@@ -135,7 +135,7 @@ pub fn read(dir: &Path, names: &[&str], secrets: &SecretNames) -> Result<Capture
         boot: String::new(),
         pid,
         ticks: 0,
-        since: None,
+        since_ms: None,
     });
     let target = raw.get("meta.json").and_then(|meta| name_in(meta)).unwrap_or_else(|| name_of(dir));
     let manifest = Manifest {
@@ -145,6 +145,7 @@ pub fn read(dir: &Path, names: &[&str], secrets: &SecretNames) -> Result<Capture
         host: None,
         start,
         taken: None,
+        taken_ms: None,
         artifacts: entries,
         remarks: Vec::new(),
     };

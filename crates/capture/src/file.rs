@@ -3,9 +3,10 @@
 use crate::process;
 use ascertain_model::capture::ArtifactGap;
 use rustix::fs::{Mode, OFlags, ResolveFlags};
+use aho_corasick::AhoCorasick;
 use std::fs::{File, Metadata};
 use std::io::{self, Read, Seek, SeekFrom};
-use std::os::unix::fs::OpenOptionsExt;
+use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
 /// A log up to this size is taken whole.
@@ -86,15 +87,18 @@ fn regular(metadata: &Metadata) -> io::Result<()> {
 pub struct Content {
     /// The bytes.
     pub bytes: Vec<u8>,
-    /// Last modification, seconds since the epoch.
-    pub modified: Option<u64>,
+    /// Last change, see [`changed_ms`].
+    pub changed_ms: Option<u64>,
     /// Which part was taken, if not the whole.
     pub partial: Option<String>,
 }
 
-/// Seconds since the epoch at which a file was last written.
-pub fn modified(metadata: &Metadata) -> Option<u64> {
-    Some(metadata.modified().ok()?.duration_since(std::time::UNIX_EPOCH).ok()?.as_secs())
+/// When a file was last written, or put in its place under its name, whichever is later: milliseconds since the epoch.
+/// An older file that is moved over another keeps the time at which it was written.
+pub fn changed_ms(metadata: &Metadata) -> Option<u64> {
+    let written = metadata.modified().ok()?.duration_since(std::time::UNIX_EPOCH).ok()?.as_millis();
+    let placed = i128::from(metadata.ctime()) * 1000 + i128::from(metadata.ctime_nsec()) / 1_000_000;
+    u64::try_from(written).ok().max(u64::try_from(placed).ok())
 }
 
 /// Reads the beginning of a file, at most `limit` bytes.
@@ -104,37 +108,91 @@ pub fn read_head(path: &Path, root: &Root, limit: u64) -> io::Result<Content> {
     file.take(limit.saturating_add(1)).read_to_end(&mut bytes)?;
     let partial = (bytes.len() as u64 > limit).then(|| format!("the first {limit} of {} bytes", metadata.len()));
     bytes.truncate(usize::try_from(limit).unwrap_or(usize::MAX));
-    Ok(Content { bytes, modified: modified(&metadata), partial })
+    Ok(Content { bytes, changed_ms: changed_ms(&metadata), partial })
 }
 
-/// Reads a file whole, or its beginning and its end if it is larger than [`WHOLE`]. The cuts are made at the ends of
-/// lines where there are any, so that no half of a secret is left that nobody would recognise.
-pub fn read_ends(path: &Path, root: &Root) -> io::Result<Content> {
+/// How far back a long file is searched for the beginning of its last start.
+const SEARCHED: u64 = 1 << 30;
+const CHUNK: u64 = 4 << 20;
+/// So much before it is kept too.
+const BEFORE: usize = 4 << 10;
+
+/// Reads a file whole, or if it is larger than [`WHOLE`]: from the last line that holds one of `beginnings` on, and its
+/// end; without such a line its beginning and its end. The cuts are made at the ends of lines where there are any, so
+/// that no half of a secret is left that nobody would recognise.
+pub fn read_ends(path: &Path, root: &Root, beginnings: &[String]) -> io::Result<Content> {
     let (mut file, metadata) = open(path, root)?;
     let length = metadata.len();
-    let modified = modified(&metadata);
+    let changed_ms = changed_ms(&metadata);
     let mut bytes = Vec::new();
     if length <= WHOLE {
         // A file that grows meanwhile, or whose length is not known (`/proc`), has an end too.
         file.take(WHOLE).read_to_end(&mut bytes)?;
-        return Ok(Content { bytes, modified, partial: None });
+        return Ok(Content { bytes, changed_ms, partial: None });
+    }
+    let begin = last_beginning(&mut file, length, beginnings)?;
+    let from = begin.unwrap_or(0);
+    if from > 0 {
+        bytes.extend_from_slice(format!("[ascertain: {from} bytes left out here]\n").as_bytes());
+    }
+    let marked = bytes.len();
+    file.seek(SeekFrom::Start(from))?;
+    if length - from <= WHOLE {
+        file.take(WHOLE).read_to_end(&mut bytes)?;
+        let partial = format!("the last {} of {length} bytes, from the last start on", bytes.len() - marked);
+        return Ok(Content { bytes, changed_ms, partial: Some(partial) });
     }
     (&mut file).take(HEAD).read_to_end(&mut bytes)?;
-    if let Some(end) = bytes.iter().rposition(|byte| *byte == b'\n') {
+    if let Some(end) = bytes.iter().rposition(|byte| *byte == b'\n').filter(|end| *end > marked) {
         bytes.truncate(end + 1);
     }
+    let head = bytes.len() - marked;
     file.seek(SeekFrom::Start(length - TAIL))?;
     let mut tail = Vec::new();
     file.take(TAIL).read_to_end(&mut tail)?;
     let start = tail.iter().position(|byte| *byte == b'\n').map_or(0, |at| at + 1);
-    let left_out = length.saturating_sub(bytes.len() as u64 + (tail.len() - start) as u64);
-    let partial = format!("the first {} and the last {} of {length} bytes", bytes.len(), tail.len() - start);
+    let left_out = length.saturating_sub(from + head as u64 + (tail.len() - start) as u64);
+    let partial = format!("{head} bytes from byte {from} on and the last {} of {length}", tail.len() - start);
     if !bytes.ends_with(b"\n") {
         bytes.push(b'\n');
     }
-    bytes.extend_from_slice(format!("[ascertain: {left_out} bytes left out here]\n").as_bytes());
+    let what = if begin.is_some() { "bytes without a start" } else { "bytes" };
+    bytes.extend_from_slice(format!("[ascertain: {left_out} {what} left out here]\n").as_bytes());
     bytes.extend_from_slice(&tail[start..]);
-    Ok(Content { bytes, modified, partial: Some(partial) })
+    Ok(Content { bytes, changed_ms, partial: Some(partial) })
+}
+
+/// Where the last line begins that holds one of some texts, searched from the end.
+fn last_beginning(file: &mut File, length: u64, beginnings: &[String]) -> io::Result<Option<u64>> {
+    let Some(longest) = beginnings.iter().map(String::len).max().filter(|longest| *longest > 0) else {
+        return Ok(None);
+    };
+    let finder = match AhoCorasick::new(beginnings) {
+        Ok(finder) => finder,
+        Err(_) => return Ok(None),
+    };
+    let least = length.saturating_sub(SEARCHED);
+    let mut end = length;
+    let mut chunk = Vec::new();
+    while end > least {
+        let start = end.saturating_sub(CHUNK).max(least);
+        // A text may lie across two chunks.
+        let until = (end + longest as u64).min(length);
+        chunk.clear();
+        file.seek(SeekFrom::Start(start))?;
+        (&mut *file).take(until - start).read_to_end(&mut chunk)?;
+        if let Some(found) = finder.find_iter(&chunk).last() {
+            // A start may have said something before the line that gives it away.
+            let before = found.start().saturating_sub(BEFORE);
+            let line = match before {
+                0 if start == 0 => 0,
+                _ => chunk[before..found.start()].iter().position(|byte| *byte == b'\n').map_or(before, |at| before + at + 1),
+            };
+            return Ok(Some(start + line as u64));
+        }
+        end = start;
+    }
+    Ok(None)
 }
 
 /// The gap a failed read leaves.
@@ -159,6 +217,26 @@ pub fn gap(error: &io::Error, path: &str) -> ArtifactGap {
 mod tests {
     use super::*;
     use std::io::Write;
+
+    #[test]
+    fn the_last_start_of_a_long_file_is_found() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("log");
+        let filler = "a line that says nothing about anything\n".repeat(250_000);
+        let markers = ["this is a start".to_string()];
+        let long = |before: &str, after: &str| {
+            std::fs::write(&path, format!("first: this is a start\n{before}last: this is a start\n{after}")).unwrap();
+            let read = read_ends(&path, &Root::ours(), &markers).unwrap();
+            String::from_utf8(read.bytes).unwrap()
+        };
+        let text = long(&filler, &filler);
+        let mut lines = text.lines();
+        assert!(lines.next().unwrap().starts_with("[ascertain: "));
+        assert_eq!(lines.next(), Some("a line that says nothing about anything"));
+        assert!(text.contains("\nlast: this is a start\n") && !text.contains("first: "));
+        let text = long("", &filler.repeat(3));
+        assert!(text.contains("last: this is a start\n") && text.contains(" bytes without a start left out here]\n"));
+    }
 
     #[test]
     fn only_regular_files_and_only_so_much() {
@@ -203,7 +281,7 @@ mod tests {
             file.write_all(&line).unwrap();
         }
         file.write_all(b"last\n").unwrap();
-        let read = read_ends(&path, &Root::ours()).unwrap();
+        let read = read_ends(&path, &Root::ours(), &[]).unwrap();
         assert!(read.bytes.starts_with(b"first\n") && read.bytes.ends_with(b"\nlast\n"));
         assert!(read.bytes.len() as u64 <= HEAD + TAIL + 100);
         let text = String::from_utf8(read.bytes).unwrap();

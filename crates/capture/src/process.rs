@@ -138,9 +138,7 @@ pub fn start(pid: u32) -> Result<Start, Error> {
         Ok(boot) => boot.trim().to_owned(),
         Err(_) => String::new(),
     };
-    let per_second = rustix::param::clock_ticks_per_second();
-    let since = boot_time().and_then(|boot| Some(boot + stat.start_ticks.checked_div(per_second)?));
-    Ok(Start { boot, pid, ticks: stat.start_ticks, since })
+    Ok(Start { boot, pid, ticks: stat.start_ticks, since_ms: since_ms(stat.start_ticks) })
 }
 
 /// Some fields of `/proc/PID/stat`.
@@ -190,10 +188,16 @@ pub fn related(one: u32, other: u32) -> bool {
     descends(one, other) || descends(other, one)
 }
 
-/// Seconds since the epoch at which the machine was started.
-fn boot_time() -> Option<u64> {
-    let stat = std::fs::read_to_string("/proc/stat").ok()?;
-    stat.lines().find_map(|line| line.strip_prefix("btime "))?.trim().parse().ok()
+/// When a process started, in milliseconds since the epoch: now, less the time since boot, plus the ticks after boot
+/// at which it started. The kernel's boot time in whole seconds would be up to two seconds off.
+fn since_ms(ticks: u64) -> Option<u64> {
+    let per_second = rustix::param::clock_ticks_per_second();
+    let uptime = std::fs::read_to_string("/proc/uptime").ok()?;
+    let uptime: f64 = uptime.split_ascii_whitespace().next()?.parse().ok()?;
+    let now = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).ok()?.as_millis();
+    let after_boot = ticks.checked_mul(1000)?.checked_div(per_second)?;
+    let age = ((uptime * 1000.0) as u64).saturating_sub(after_boot);
+    u64::try_from(now).ok()?.checked_sub(age)
 }
 
 /// Splits a list in which each item ends in NUL. The last may lack its NUL (a program that rewrote its title).
@@ -235,7 +239,7 @@ mod tests {
         let start = start(pid).unwrap();
         let now = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).unwrap().as_secs();
         assert!(start.ticks > 0 && !start.boot.is_empty());
-        assert!(start.since.is_some_and(|since| since <= now + 2 && since + 3600 > now), "{start:?} {now}");
+        assert!(start.since_ms.is_some_and(|since| since / 1000 <= now + 2 && since / 1000 + 3600 > now), "{start:?} {now}");
         assert!(!exe_deleted(pid).unwrap());
         assert!(list().iter().any(|process| process.pid == pid));
         let parent = stat(pid).unwrap().parent;

@@ -48,7 +48,7 @@ pub(crate) fn entry(name: &str, source: &str) -> Artifact {
         bytes: None,
         sha256: None,
         at_ms: 0,
-        modified: None,
+        changed_ms: None,
         partial: None,
         gap: None,
     }

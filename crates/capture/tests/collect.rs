@@ -123,7 +123,7 @@ fn a_live_server_with_a_key() {
             .any(|pair| pair[0] == "x-key" && pair[1] == "[redacted]")
     );
     assert_eq!(capture.gap("absent.ini").map(|gap| gap.reason.as_str()), Some("not_present"));
-    assert!(capture.entry("config.ini").unwrap().modified.is_some());
+    assert!(capture.entry("config.ini").unwrap().changed_ms.is_some());
     let entry = capture.entry("log.txt").unwrap();
     assert!(entry.source.ends_with("server log.txt"), "{entry:?}");
     assert!(entry.partial.as_deref().unwrap().contains("standard error only"), "{entry:?}");
@@ -174,7 +174,7 @@ fn where_the_log_is() {
     let (_child, pid) = shell(format!("echo $$; exec > {0} 2>&1; echo both; exec sleep 30", file("both")));
     let (entry, text) = log_of(pid);
     assert_eq!((text.as_str(), &entry.partial, &entry.source), ("both\n", &None, &file("both")));
-    assert!(entry.modified.is_some());
+    assert!(entry.changed_ms.is_some());
     // A file that was removed.
     let (_child, pid) = shell(format!("echo $$; exec > {0} 2>&1; echo gone; rm {0}; exec sleep 30", file("gone")));
     let (entry, text) = log_of(pid);

@@ -17,7 +17,7 @@ fn capture() -> Capture {
         bytes: None,
         sha256: None,
         at_ms: 3,
-        modified: None,
+        changed_ms: None,
         partial: None,
         gap: Some(ArtifactGap { reason: "refused".into(), text: "nobody there".into(), remedy: None }),
     };
@@ -28,6 +28,7 @@ fn capture() -> Capture {
         host: None,
         start: None,
         taken: Some("2026-01-01T00:00:00.000Z".into()),
+        taken_ms: None,
         artifacts: vec![gap],
         remarks: Vec::new(),
     };

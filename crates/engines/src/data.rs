@@ -4,7 +4,7 @@
 //! apply it. The data is embedded in the binary and parsed once; a test reads every table of every engine.
 
 use crate::template::Template;
-use ascertain_model::{Rung, Value, Voice};
+use ascertain_model::{Rung, Seen, Value, Voice};
 use serde::Deserialize;
 use std::collections::HashMap;
 
@@ -59,14 +59,38 @@ pub struct Setting {
     /// Values that ask the engine itself to choose.
     #[serde(default)]
     pub auto: Vec<String>,
+    /// Numbers up to this one also ask the engine to choose.
+    #[serde(default)]
+    pub auto_up_to: Option<i64>,
+    /// Numbers below this one are taken for it in silence.
+    #[serde(default)]
+    pub least: Option<i64>,
     /// Allowed words.
     #[serde(default)]
     pub choices: Vec<String>,
+    /// Other words for members of `choices`, without the dashes and low lines that do not count in members.
+    #[serde(default)]
+    pub aliases: HashMap<String, String>,
+    /// Text that holds several of `choices` in an order that counts, one letter each.
+    #[serde(default)]
+    pub letters: HashMap<char, String>,
+    /// What stands between the members of such a text, also in what the engine reports.
+    #[serde(default)]
+    pub separator: Option<String>,
+    /// JSON: compared by what it says, not by how it is written.
+    #[serde(default)]
+    pub json: bool,
     /// Group, for help and listings.
     pub group: String,
     /// Must never be shown.
     #[serde(default)]
     pub secret: bool,
+    /// Names something secret: it may be shown, but what is in force tells only whether it is there.
+    #[serde(default)]
+    pub presence: bool,
+    /// The engine's field that this setting writes, where others write it too: the last of them wins.
+    #[serde(default)]
+    pub field: Option<String>,
     /// Several sources are appended rather than replaced.
     #[serde(default)]
     pub accumulates: bool,
@@ -216,9 +240,23 @@ pub struct Testimony {
     /// Decimals printed.
     #[serde(default)]
     pub precision: Option<u8>,
+    /// Significant digits printed.
+    #[serde(default)]
+    pub digits: Option<u8>,
     /// Why it can or cannot be trusted.
     #[serde(default)]
     pub note: Option<String>,
+}
+
+impl Testimony {
+    /// What was seen, with as much of it as printing left.
+    pub fn seen(&self, value: Value) -> Seen {
+        let decimals = self.precision.or_else(|| self.digits.and_then(|digits| value.decimals_of(digits)));
+        match decimals {
+            Some(decimals) => Seen::Rounded(value, decimals),
+            None => Seen::Value(value),
+        }
+    }
 }
 
 fn default_verbosity() -> u8 {
@@ -535,10 +573,44 @@ impl Setting {
                 }
                 _ => text,
             })),
-            Kind::Text | Kind::Path => Some(Value::text(text)),
+            Kind::Text | Kind::Path => Some(Value::text(self.canonical(text))),
         }
         .or_else(|| self.choices.iter().any(|choice| choice == text).then(|| Value::text(text)))
         .or_else(|| self.auto.iter().any(|auto| auto == text).then(|| Value::text(text)))
+    }
+
+    /// One way of writing a text that can be written in several: what is asked and what is reported meet here.
+    fn canonical(&self, text: &str) -> String {
+        if self.json {
+            // Nothing is the empty object.
+            let parsed = if text.is_empty() { Ok(serde_json::json!({})) } else { serde_json::from_str(text) };
+            return parsed.map_or_else(|_| text.to_string(), |json: serde_json::Value| json.to_string());
+        }
+        let Some(separator) = &self.separator else { return text.to_string() };
+        // What is not one member or several of them is letters.
+        let members: Vec<&str> = text.split(separator.as_str()).filter(|member| !member.is_empty()).collect();
+        let names: Vec<&str> = members.iter().map(|member| self.member(member).unwrap_or(member)).collect();
+        if self.letters.is_empty() || members.iter().all(|member| self.member(member).is_some()) {
+            return names.join(separator);
+        }
+        let known: Option<Vec<&str>> = text.chars().map(|letter| self.letters.get(&letter).map(String::as_str)).collect();
+        known.map_or_else(|| text.to_string(), |names| names.join(separator))
+    }
+
+    /// A member of `choices` by any of its spellings: case, dashes and low lines do not count.
+    fn member(&self, text: &str) -> Option<&str> {
+        let bare = |word: &str| word.to_ascii_lowercase().replace(['-', '_'], "");
+        let word = bare(text);
+        let alias = self.aliases.get(&word).map(String::as_str);
+        alias.or_else(|| self.choices.iter().map(String::as_str).find(|choice| bare(choice) == word))
+    }
+
+    /// Whether a text asks the engine itself to choose.
+    pub fn is_auto(&self, text: &str) -> bool {
+        let text = text.trim();
+        let number = text.parse::<i64>().ok();
+        let same = |auto: &String| auto == text || number.is_some() && auto.parse::<i64>().ok() == number;
+        self.auto.iter().any(same) || number.zip(self.auto_up_to).is_some_and(|(number, limit)| number <= limit)
     }
 
     /// The default as a value.

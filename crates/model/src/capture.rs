@@ -28,6 +28,9 @@ pub struct Manifest {
     /// When the capture began, RFC 3339, UTC.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub taken: Option<String>,
+    /// The same in milliseconds since the epoch.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub taken_ms: Option<u64>,
     /// Every artifact that was wanted, whether it was got or not.
     #[serde(default)]
     pub artifacts: Vec<Artifact>,
@@ -45,9 +48,9 @@ pub struct Start {
     pub pid: u32,
     /// Field 22 of `/proc/PID/stat`: clock ticks after boot.
     pub ticks: u64,
-    /// Seconds since the epoch at which the process started.
+    /// Milliseconds since the epoch at which the process started.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub since: Option<u64>,
+    pub since_ms: Option<u64>,
 }
 
 /// One wanted artifact.
@@ -66,9 +69,9 @@ pub struct Artifact {
     /// Milliseconds after the beginning of the capture at which it was complete.
     #[serde(default)]
     pub at_ms: u64,
-    /// Last modification of a file, seconds since the epoch.
+    /// When a file was last written or put in its place (the later of the two), milliseconds since the epoch.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub modified: Option<u64>,
+    pub changed_ms: Option<u64>,
     /// The whole was not taken: which part was.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub partial: Option<String>,

@@ -332,11 +332,23 @@ pub enum State {
         /// One sentence: what it said.
         why: String,
     },
+    /// It runs and does not answer: what it was given and what it logged can be judged, what it does cannot.
+    Silent {
+        /// One sentence: what was asked and what came.
+        why: String,
+    },
     /// Another process than the one meant answers: nothing is judged from what it says.
     Impostor {
         /// One sentence: who answers where.
         why: String,
     },
+}
+
+impl State {
+    /// Whether there is a process in which something can be in force.
+    pub fn is_up(&self) -> bool {
+        matches!(self, State::Running | State::Silent { .. })
+    }
 }
 
 /// Whether a witness spoke.

@@ -155,8 +155,10 @@ fn whole(state: &State, claims: &[Judged]) -> Whole {
     match state {
         State::Failed { .. } => return Whole::Failed,
         State::Impostor { .. } => return Whole::Impostor,
-        State::Running => {}
+        State::Running | State::Silent { .. } => {}
     }
+    // A server that does not answer does not do what it was started for, whatever it was given.
+    let least = if matches!(state, State::Silent { .. }) { Whole::Unproven } else { Whole::Confirmed };
     // Nothing asked is nothing confirmed.
     if claims.is_empty() {
         return Whole::Unproven;
@@ -168,6 +170,7 @@ fn whole(state: &State, claims: &[Judged]) -> Whole {
         .map(weight)
         .max()
         .unwrap_or(Whole::Unproven)
+        .max(least)
 }
 
 fn weight(verdict: &Verdict) -> Whole {
@@ -240,7 +243,7 @@ fn judge_value<'a>(case: &Case, claim: &Claim, evidence: &[Evidence], acts: &[&'
         Standing::Unknown { nearest } => {
             return (Verdict::Unknown { nearest: nearest.clone() }, None, acts.first().copied());
         }
-        Standing::NotApplicable { why } if matches!(case.state, State::Running) => {
+        Standing::NotApplicable { why } if case.state.is_up() => {
             return (Verdict::NotApplicable { why: why.clone() }, None, acts.first().copied());
         }
         _ => {}
@@ -358,7 +361,7 @@ fn judge_value<'a>(case: &Case, claim: &Claim, evidence: &[Evidence], acts: &[&'
 /// Why nothing that was seen can be in force in the process that is meant.
 fn nothing_in_force(state: &State) -> Option<String> {
     match state {
-        State::Running => None,
+        State::Running | State::Silent { .. } => None,
         State::Failed { .. } => Some("the server did not start".to_string()),
         State::Impostor { .. } => Some("another process answers in its place".to_string()),
     }

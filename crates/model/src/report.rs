@@ -73,9 +73,9 @@ pub struct Invocation {
     pub start_ticks: Option<u64>,
     /// Seconds since the epoch at which the process started.
     pub started: Option<u64>,
-    /// `running`, `failed` or `impostor`.
+    /// `running`, `silent`, `failed` or `impostor`.
     pub state: &'static str,
-    /// Why it failed, or who answers.
+    /// Why it failed or is silent, or who answers.
     pub why: Option<String>,
 }
 
@@ -382,6 +382,7 @@ pub fn state_words(state: &State) -> (&'static str, Option<String>) {
     match state {
         State::Running => ("running", None),
         State::Failed { why } => ("failed", Some(why.clone())),
+        State::Silent { why } => ("silent", Some(why.clone())),
         State::Impostor { why } => ("impostor", Some(why.clone())),
     }
 }

@@ -84,6 +84,9 @@ pub struct Wants {
     pub files: Vec<FileWant>,
     /// A log file that the process was told to write.
     pub log_file: Option<String>,
+    /// Texts that stand where a start begins in its log: of a file too long to be read whole, the part after the last
+    /// of them is kept.
+    pub log_beginnings: Vec<String>,
     /// Where it was told to listen.
     pub address: Option<Address>,
     /// Path prefix of its endpoints, empty or `/v1`-like, without trailing slash.

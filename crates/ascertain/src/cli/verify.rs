@@ -84,7 +84,7 @@ pub(super) fn run(args: &Verify, paint: Paint, out: &mut dyn Write) -> Result<u8
 }
 
 fn add_log(capture: &mut ascertain_model::Capture, path: &std::path::Path) -> Result<(), Failure> {
-    let content = file::read_ends(path, &Root::ours())
+    let content = file::read_ends(path, &Root::ours(), &crate::target::log_beginnings())
         .map_err(|error| Failure::new(format!("cannot read {}: {error}", path.display())))?;
     let mut redactor = crate::target::redactor_for(capture);
     redactor.learn_artifact("log.txt", &content.bytes);

@@ -87,7 +87,7 @@ fn table(report: &Report, paint: Paint, verbose: bool, out: &mut dyn Write) -> i
             fit(&effective(claim), in_force),
             paint.verdict(claim.verdict, &words),
         )?;
-        details(claim, paint, verbose, report.invocation.state != "running", out)?;
+        details(claim, paint, verbose, matches!(report.invocation.state, "failed" | "impostor"), out)?;
     }
     Ok(())
 }

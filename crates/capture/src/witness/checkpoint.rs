@@ -49,7 +49,7 @@ fn testify(context: &Context, tell: &mut dyn FnMut(Found)) {
         match header(file, metadata.len(), context.deadline()) {
             Ok(header) => {
                 let mut found = Found::bytes(artifact, source, header.to_string().into_bytes());
-                found.entry.modified = file::modified(&metadata);
+                found.entry.changed_ms = file::changed_ms(&metadata);
                 tell(found);
             }
             Err(fault) => {

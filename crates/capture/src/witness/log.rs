@@ -38,12 +38,12 @@ fn plan(context: &Context) -> Vec<String> {
 
 fn testify(context: &Context, tell: &mut dyn FnMut(Found)) {
     if let Some(path) = &context.log {
-        tell(Found::file(LOG, path.display().to_string(), file::read_ends(path, &Root::ours())));
+        tell(Found::file(LOG, path.display().to_string(), file::read_ends(path, &Root::ours(), &context.wants.log_beginnings)));
         return;
     }
     if let Some(path) = &context.wants.log_file {
         let path = context.absolute(path);
-        if let Ok(content) = file::read_ends(&path, &context.root) {
+        if let Ok(content) = file::read_ends(&path, &context.root, &context.wants.log_beginnings) {
             tell(Found::file(LOG, context.root.shown(&path), Ok(content)));
             return;
         }
@@ -59,11 +59,11 @@ fn testify(context: &Context, tell: &mut dyn FnMut(Found)) {
         matches!((&error, &output), (Stream::File { id: one, .. }, Stream::File { id: other, .. }) if one == other);
     match (&error, &output) {
         (Stream::File { path, .. }, other) => {
-            let mut found = read_descriptor(LOG, pid, 2, path);
+            let mut found = read_descriptor(context, LOG, pid, 2, path);
             if !same {
                 if let Stream::File { path, .. } = other {
                     also(&mut found, format!("standard error only; standard output is in {LOG_STDOUT}"));
-                    tell(read_descriptor(LOG_STDOUT, pid, 1, path));
+                    tell(read_descriptor(context, LOG_STDOUT, pid, 1, path));
                 } else {
                     also(&mut found, format!("standard error only; standard output goes to {}", other.shown()));
                 }
@@ -71,7 +71,7 @@ fn testify(context: &Context, tell: &mut dyn FnMut(Found)) {
             tell(found);
         }
         (other, Stream::File { path, .. }) => {
-            let mut found = read_descriptor(LOG, pid, 1, path);
+            let mut found = read_descriptor(context, LOG, pid, 1, path);
             also(&mut found, format!("standard output only; standard error goes to {}", other.shown()));
             tell(found);
         }
@@ -80,7 +80,7 @@ fn testify(context: &Context, tell: &mut dyn FnMut(Found)) {
             for (stream, other, this, that) in pipes {
                 let Stream::Pipe(inode) = stream else { continue };
                 if let Some((reader, fd, path)) = behind_pipe(pid, *inode, context) {
-                    let mut found = read_descriptor(LOG, reader, fd, &path);
+                    let mut found = read_descriptor(context, LOG, reader, fd, &path);
                     if !matches!(other, Stream::Pipe(second) if second == inode) {
                         also(&mut found, format!("standard {this} only; standard {that} goes to {}", other.shown()));
                     }
@@ -104,9 +104,9 @@ fn also(found: &mut Found, text: String) {
 }
 
 /// Reads an open file through its descriptor: right in every namespace, and also after it was removed.
-fn read_descriptor(name: &str, pid: u32, fd: u32, path: &str) -> Found {
+fn read_descriptor(context: &Context, name: &str, pid: u32, fd: u32, path: &str) -> Found {
     let descriptor = process::path(pid, &format!("fd/{fd}"));
-    Found::file(name, path.to_owned(), file::read_ends(&descriptor, &Root::ours()))
+    Found::file(name, path.to_owned(), file::read_ends(&descriptor, &Root::ours(), &context.wants.log_beginnings))
 }
 
 /// Where a standard stream leads.
@@ -221,6 +221,10 @@ fn behind_pipe(writer: u32, inode: u64, context: &Context) -> Option<(u32, u32, 
                 files.push((reader, fd, target.to_string_lossy().into_owned(), (metadata.dev(), metadata.ino())));
             }
         }
+    }
+    // Its own standard streams are no copies of what it reads, if it writes anything else.
+    if files.iter().any(|(_, fd, ..)| *fd > 2) {
+        files.retain(|(_, fd, ..)| *fd > 2);
     }
     files.dedup_by_key(|file| file.3);
     match files.as_slice() {

@@ -96,7 +96,7 @@ impl Found {
         match read {
             Ok(content) => {
                 let mut found = Found::bytes(name, source, content.bytes);
-                found.entry.modified = content.modified;
+                found.entry.changed_ms = content.changed_ms;
                 found.entry.partial = content.partial;
                 found
             }

@@ -82,10 +82,12 @@ pub(super) fn release(
         let number = stated.split('-').next().unwrap_or(&stated);
         return Some(number.to_string());
     }
-    let template = Template::new("common_params_print_info: build {number} (");
-    log?.lines.iter().find_map(|line| template.matches(&line.text)).and_then(|holes| {
+    let template = Template::new("common_params_print_info: build {number} ({commit})");
+    log?.start().iter().find_map(|line| template.matches(&line.text)).and_then(|holes| {
         let number = holes.first().map(|(_, text)| *text)?;
-        number.bytes().all(|byte| byte.is_ascii_digit()).then(|| format!("b{number}"))
+        let commit = holes.get(1).map_or("", |(_, text)| *text);
+        let known = data.about.builds.get(&format!("b{number}-{commit}")).cloned();
+        known.or_else(|| number.bytes().all(|byte| byte.is_ascii_digit()).then(|| format!("b{number}")))
     })
 }
 
@@ -158,6 +160,9 @@ pub(super) fn environ(capture: &Capture, meta: Option<&Answer<'_>>) -> Vec<Varia
         .collect()
 }
 
+/// A file that was written so shortly after the process began may still have been read: the kernel's ticks are coarse.
+const SLACK_MS: u64 = 100;
+
 /// Configuration files in the order in which the engine applies them. A file that was changed after the start is not
 /// what this start read.
 pub(super) fn config_files<'a>(capture: &'a Capture, log: Option<&Log<'_>>) -> Vec<ConfigFile<'a>> {
@@ -176,8 +181,8 @@ pub(super) fn config_files<'a>(capture: &'a Capture, log: Option<&Log<'_>>) -> V
         let Some(text) = capture.bytes(artifact).and_then(|bytes| std::str::from_utf8(bytes).ok()) else { continue };
         let entry = capture.entry(artifact);
         let changed =
-            entry.and_then(|entry| entry.modified).zip(capture.manifest.start.as_ref().and_then(|start| start.since));
-        if changed.is_some_and(|(modified, since)| modified > since) {
+            entry.and_then(|entry| entry.changed_ms).zip(capture.manifest.start.as_ref().and_then(|start| start.since_ms));
+        if changed.is_some_and(|(modified, since)| modified > since + SLACK_MS) {
             continue;
         }
         let is_system = artifact == "config_system.ini";

@@ -7,10 +7,13 @@
 //! * Defaults < configuration files < environment < flags, and the last of several wins; settings marked
 //!   `accumulates` are appended instead, across all sources, whatever the engine's own warning says.
 //! * `NO_X` in the environment means off whatever its value, and beats `X`. A switch in the environment counts only
-//!   with one of four words; in a configuration file naming it is enough.
+//!   with one of four words; in a configuration file naming it is enough. Of a variable that stands twice the first
+//!   counts.
+//! * Several settings may write one field. Then the last wins: the last flag, the last variable in the order in which
+//!   the engine declares its options, the last key of a section in the byte order of the first flag it stands for.
 //! * Numbers are read up to the first character that does not fit, and the rest is dropped in silence: `8k` is 8.
 
-use super::Facts;
+use super::{Facts, field, number};
 use crate::data::{Data, Kind, Setting, truth};
 use crate::nearest::nearest;
 use crate::text;
@@ -71,7 +74,7 @@ pub fn read(data: &Data, facts: &Facts<'_>) -> Intent {
     from_environment(data, facts, &mut asks);
     from_argv(data, facts, &mut asks, &mut intent);
     merge(data, facts, &asks, &mut intent);
-    one_field(facts, &asks, &mut intent);
+    one_field(data, facts, &asks, &mut intent);
     intent.asks = asks;
     intent
 }
@@ -144,8 +147,15 @@ fn typed_name(word: &str) -> String {
 }
 
 fn from_environment(data: &Data, facts: &Facts<'_>, asks: &mut Vec<Ask>) {
+    // In the order in which they are applied: that of the engine's options, as the data lists them.
+    let order = |variable: &super::Variable| {
+        let setting = data.env(&variable.name).map(|(setting, _)| setting);
+        setting.and_then(|setting| data.settings.iter().position(|one| one.name == setting.name)).unwrap_or(usize::MAX)
+    };
     let mut entries: Vec<&super::Variable> = facts.environ.iter().collect();
-    entries.sort_by(|a, b| a.name.cmp(&b.name));
+    entries.sort_by(|a, b| (order(a), &a.name).cmp(&(order(b), &b.name)));
+    // The sort is stable: of a variable that stands twice the first is left, which is the one that is read.
+    entries.dedup_by(|later, first| later.name == first.name);
     for variable in entries {
         let name = variable.name.as_str();
         let known = data.env(name);
@@ -285,8 +295,12 @@ fn from_file(data: &Data, file: &super::ConfigFile<'_>, asks: &mut Vec<Ask>, fin
             text::safe(&section)
         ));
     }
-    asks.extend(every);
-    asks.extend(default);
+    // In the order in which they are applied within a section.
+    let first_flag = |ask: &Ask| data.setting(&ask.name).and_then(|setting| setting.flags.first()).cloned();
+    for mut section in [every, default] {
+        section.sort_by_key(first_flag);
+        asks.extend(section);
+    }
 }
 
 fn merge(data: &Data, facts: &Facts<'_>, asks: &[Ask], intent: &mut Intent) {
@@ -312,17 +326,40 @@ fn merge(data: &Data, facts: &Facts<'_>, asks: &[Ask], intent: &mut Intent) {
 }
 
 /// Settings that write one and the same field: the last request wins and takes the others back in silence.
-const ONE_FIELD: [&[&str]; 3] =
-    [&["mlock", "mmap", "direct_io", "load_mode"], &["chat_template", "chat_template_file"], &["verbose", "verbosity"]];
-
-fn one_field(facts: &Facts<'_>, asks: &[Ask], intent: &mut Intent) {
-    for names in ONE_FIELD {
-        let mine = |ask: &&Ask| names.contains(&ask.name.as_str());
-        let Some(from) = asks.iter().filter(mine).map(|ask| ask.from).max() else { continue };
-        let Some(last) = asks.iter().filter(mine).rfind(|ask| ask.from == from) else { continue };
-        for name in names.iter().filter(|name| **name != last.name && asks.iter().any(|ask| ask.name == **name)) {
+fn one_field(data: &Data, facts: &Facts<'_>, asks: &[Ask], intent: &mut Intent) {
+    let mut fields: Vec<&str> = data.settings.iter().filter_map(|setting| setting.field.as_deref()).collect();
+    fields.sort_unstable();
+    fields.dedup();
+    for field in fields {
+        let group: Vec<&Setting> =
+            data.settings.iter().filter(|setting| setting.field.as_deref() == Some(field)).collect();
+        let is_of_group = |ask: &Ask| {
+            ask.known
+                && group.iter().any(|setting| {
+                    setting.name == ask.name
+                        && setting.is_in(facts.release.as_deref())
+                        && !(setting.kind == Kind::Switch && is_unset(ask))
+                })
+        };
+        let writers: Vec<&Ask> = asks.iter().filter(|ask| is_of_group(ask)).collect();
+        let Some(from) = writers.iter().map(|ask| ask.from).max() else { continue };
+        let Some(last) = writers.iter().rfind(|ask| ask.from == from) else { continue };
+        let value = |setting: &Setting| {
+            let mine: Vec<&Ask> = writers.iter().filter(|ask| ask.name == setting.name).copied().collect();
+            let won = (!mine.is_empty()).then(|| winner(&mine))?;
+            Some((won, request(setting, won).asked))
+        };
+        let Some((last, in_force)) = data.setting(&last.name).and_then(value) else { continue };
+        for setting in group.iter().filter(|setting| setting.name != last.name) {
+            let Some((won, asked)) = value(setting) else { continue };
+            if let (Some(asked), Some(in_force)) = (plain_value(&asked, won), plain_value(&in_force, last))
+                && field::holds((&setting.name, &asked), (&last.name, &in_force))
+            {
+                continue;
+            }
+            let names: Vec<&str> = group.iter().map(|setting| setting.name.as_str()).collect();
             intent.interventions.push(Intervention {
-                setting: (*name).to_string(),
+                setting: setting.name.clone(),
                 act: Act::Ignores,
                 by: format!("{} sets the same field and comes later: it replaces this in silence", last.place),
                 source: None,
@@ -333,6 +370,19 @@ fn one_field(facts: &Facts<'_>, asks: &[Ask], intent: &mut Intent) {
             });
         }
     }
+}
+
+fn plain_value(asked: &Asked, ask: &Ask) -> Option<Value> {
+    match asked {
+        Asked::Equals(value) => Some(value.clone()),
+        Asked::Auto => Some(Value::text(ask.text.trim())),
+        _ => None,
+    }
+}
+
+/// Whether a variable of a switch is to the engine as if it were not there.
+fn is_unset(ask: &Ask) -> bool {
+    ask.from == From::Env && !matches!(ask.text.as_str(), "1" | "true" | "on" | "enabled")
 }
 
 /// The request that wins. A negative variable beats a positive one; otherwise the last of the weightiest source.
@@ -346,11 +396,8 @@ fn winner<'a>(asks: &[&'a Ask]) -> &'a Ask {
 fn known_claim(data: &Data, facts: &Facts<'_>, setting: &Setting, asks: &[&Ask], intent: &mut Intent) -> Claim {
     let mut won = winner(asks);
     let mut stays_on = None;
-    if setting.kind == Kind::Switch
-        && won.from == From::Env
-        && !matches!(won.text.as_str(), "1" | "true" | "on" | "enabled")
-    {
-        // To the engine such a variable is not there: it neither switches on nor off.
+    if setting.kind == Kind::Switch && is_unset(won) {
+        // It neither switches on nor off.
         if let Some(file) = asks.iter().copied().rfind(|ask| ask.from == From::File) {
             if is_no(&won.text) {
                 stays_on = Some(format!("{} cannot switch off what {} switches on", won.place, file.place));
@@ -361,15 +408,32 @@ fn known_claim(data: &Data, facts: &Facts<'_>, setting: &Setting, asks: &[&Ask],
     }
     let same_source: Vec<&Ask> = asks.iter().copied().filter(|ask| ask.from == won.from).collect();
     let mut request = if setting.accumulates && matches!(setting.kind, Kind::List) {
-        join(setting, &same_source)
-    } else if setting.accumulates && same_source.len() > 1 && !setting.secret {
+        let joined = join(setting, &same_source);
+        match &joined.asked {
+            // No name asked for is the name that the engine chooses.
+            Asked::Equals(Value::Set(members)) if members.is_empty() && setting.is_auto("") => {
+                Request::plain(Asked::Auto, won.text.clone())
+            }
+            _ => joined,
+        }
+    } else if setting.accumulates && same_source.len() > 1 {
         let texts: Vec<&str> = same_source.iter().map(|ask| ask.text.as_str()).collect();
-        Request::plain(Asked::Equals(Value::text(texts.join(","))), texts.join(","))
+        let value = if setting.json { merged(&texts) } else { None };
+        Request::plain(Asked::Equals(Value::text(value.unwrap_or_else(|| texts.join(",")))), texts.join(","))
     } else {
         request(setting, won)
     };
+    if setting.presence {
+        request.asked = Asked::Present;
+    }
     if setting.secret {
-        request = Request::plain(Asked::Present, "[redacted]".to_string());
+        // All sources count, and an empty one gives nothing.
+        let empty = asks.iter().all(|ask| ask.text.split(',').all(|part| part.is_empty()));
+        request = Request::plain(Asked::Present, if empty { String::new() } else { "[redacted]".to_string() });
+        if empty {
+            request.trap = Some("an empty key is no key".to_string());
+            request.remedy = Some("give a key, or do not ask for one".to_string());
+        }
     }
 
     let mut act = |act: Act, by: String, remedy: Option<String>| {
@@ -386,6 +450,15 @@ fn known_claim(data: &Data, facts: &Facts<'_>, setting: &Setting, asks: &[&Ask],
     };
     if let Some(by) = stays_on {
         act(Act::Ignores, by, Some("remove it from the configuration file".to_string()));
+    }
+    if let (Some(least), Asked::Equals(Value::Int(number))) = (setting.least, &request.asked)
+        && *number < least
+    {
+        act(
+            Act::Adjusts { to: Some(Value::Int(least)) },
+            format!("{number} is taken for {least}"),
+            Some(format!("write {least}")),
+        );
     }
     if let Some(trap) = request.trap.take() {
         act(Act::Ignores, trap, request.remedy.take());
@@ -462,7 +535,7 @@ fn origins(secret: bool, won: &Ask, asks: &[&Ask], accumulates: bool) -> Vec<Ori
                 From::File => "file",
             },
             place: ask.place.clone(),
-            value: if secret { "[redacted]".to_string() } else { text::safe(&ask.text) },
+            value: if secret && !ask.text.is_empty() { "[redacted]".to_string() } else { text::safe(&ask.text) },
             overridden: !std::ptr::eq(*ask, won) && !accumulates,
             locus: ask.locus.clone(),
         });
@@ -471,7 +544,7 @@ fn origins(secret: bool, won: &Ask, asks: &[&Ask], accumulates: bool) -> Vec<Ori
 }
 
 fn shown(setting: &Setting, text: &str) -> String {
-    if setting.secret { "[redacted]".to_string() } else { text::safe(text) }
+    if setting.secret && !text.is_empty() { "[redacted]".to_string() } else { text::safe(text) }
 }
 
 struct Request {
@@ -512,20 +585,24 @@ fn join(setting: &Setting, asks: &[&Ask]) -> Request {
 fn request(setting: &Setting, ask: &Ask) -> Request {
     let text = ask.text.as_str();
     let trimmed = text.trim();
-    if setting.auto.iter().any(|auto| auto == trimmed) {
+    if setting.is_auto(trimmed) {
         return Request::plain(Asked::Auto, text.to_string());
     }
     match setting.kind {
-        Kind::Int => match trimmed.strip_prefix('+').unwrap_or(trimmed).parse::<i64>() {
-            Ok(number) => Request::plain(Asked::Equals(Value::Int(number)), text.to_string()),
-            Err(_) if setting.choices.iter().any(|choice| choice == trimmed) => {
-                Request::plain(Asked::Equals(Value::text(trimmed)), text.to_string())
+        Kind::Int if setting.choices.iter().any(|choice| choice == trimmed) => {
+            Request::plain(Asked::Equals(Value::text(trimmed)), text.to_string())
+        }
+        Kind::Int => match number::whole(trimmed) {
+            Some(read) if read.is_all_of(trimmed) => {
+                Request::plain(Asked::Equals(Value::Int(read.value)), text.to_string())
             }
-            Err(_) => unreadable(text, leading_integer(trimmed)),
+            read => unreadable(text, read.map(|read| read.value.to_string())),
         },
-        Kind::Float => match trimmed.parse::<f64>() {
-            Ok(number) => Request::plain(Asked::Equals(Value::Float(number)), text.to_string()),
-            Err(_) => unreadable(text, leading_number(trimmed)),
+        Kind::Float => match number::fraction(trimmed) {
+            Some(read) if read.is_all_of(trimmed) => {
+                Request::plain(Asked::Equals(Value::Float(read.value)), text.to_string())
+            }
+            read => unreadable(text, read.map(|read| read.value.to_string())),
         },
         Kind::Switch | Kind::Bool => switch(setting, ask),
         Kind::List => join(setting, &[ask]),
@@ -548,21 +625,14 @@ fn unreadable(text: &str, read_as: Option<String>) -> Request {
     }
 }
 
-fn leading_integer(text: &str) -> Option<String> {
-    let (sign, digits) = match text.strip_prefix('-') {
-        Some(rest) => ("-", rest),
-        None => ("", text.strip_prefix('+').unwrap_or(text)),
-    };
-    let digits: String = digits.chars().take_while(char::is_ascii_digit).collect();
-    (!digits.is_empty()).then(|| format!("{sign}{digits}"))
-}
-
-fn leading_number(text: &str) -> Option<String> {
-    (1..=text.len().min(64))
-        .rev()
-        .filter(|end| text.is_char_boundary(*end))
-        .find_map(|end| text[..end].parse::<f64>().ok())
-        .map(|number| number.to_string())
+/// Several objects as the engine merges them: of equal keys the last.
+fn merged(texts: &[&str]) -> Option<String> {
+    let mut all = serde_json::Map::new();
+    for text in texts {
+        let serde_json::Value::Object(members) = serde_json::from_str(text).ok()? else { return None };
+        all.extend(members);
+    }
+    Some(serde_json::Value::Object(all).to_string())
 }
 
 /// What a person writes for "off".
@@ -678,3 +748,7 @@ fn meant(data: &Data, facts: &Facts<'_>, typed: &str) -> Vec<String> {
         .filter_map(|meant| meant.hint.clone().or_else(|| spelled(&meant.setting)))
         .collect()
 }
+
+#[cfg(test)]
+#[path = "intent_tests.rs"]
+mod tests;

@@ -39,8 +39,11 @@ pub struct Style {
 /// The log of one start.
 #[derive(Debug, Clone)]
 pub struct Log<'a> {
-    /// Lines of the last start in the file.
+    /// Lines of the last start in the file that the engine itself wrote: what a client could have put into it (a line
+    /// break in a field that is logged as it came) is left out.
     pub lines: Vec<Line<'a>>,
+    /// So many of them belong to the start itself, before the server listened.
+    pub starting: usize,
     /// Lines of earlier starts in the same file.
     pub earlier: Vec<Line<'a>>,
     /// The verbosity that the log states.
@@ -49,16 +52,29 @@ pub struct Log<'a> {
     pub has_beginning: bool,
     /// It goes on until the server was ready to serve.
     pub has_ready: bool,
-    /// Lines were left out in the middle.
+    /// It tells of more than one server at once: nothing in it can be told apart.
+    pub mixed: bool,
+    /// Lines were left out before or within this start.
     pub cut: bool,
+    /// Microseconds after the start at which the last line was written, where lines have a time.
+    pub last_time: Option<u64>,
     /// How it is written.
     pub style: Style,
 }
 
-impl Log<'_> {
+impl<'a> Log<'a> {
     /// Whether a message of this level and verbosity would be here if it had been logged during the start.
     pub fn would_show(&self, verbosity: u8) -> bool {
-        self.has_beginning && self.has_ready && !self.cut && self.verbosity.is_some_and(|shown| shown >= verbosity)
+        self.has_beginning
+            && self.has_ready
+            && !self.cut
+            && !self.mixed
+            && self.verbosity.is_some_and(|shown| shown >= verbosity)
+    }
+
+    /// The lines of the start itself: no client was there to put words into them.
+    pub fn start(&self) -> &[Line<'a>] {
+        &self.lines[..self.starting.min(self.lines.len())]
     }
 }
 
@@ -66,14 +82,25 @@ impl Log<'_> {
 /// line of both at the default verbosity.
 const BEGINNING: [&str; 2] = ["llama_server: initializing ...", "common_params_print_info: verbosity = "];
 const BUILD: &str = "common_params_print_info: build ";
+const CONFIG: &str = "using config file: ";
 const READY: &str = "llama_server: listening on ";
+/// A server that slept loads its model again.
+const WAKES: &str = "exiting sleeping state";
+
+/// Lines that begin a start, for whoever looks for the last one in a long file.
+pub const MARKERS: [&str; 3] = [BEGINNING[0], BEGINNING[1], BUILD];
+
+/// Writers in several threads may pass each other by so much, in microseconds.
+const JITTER: u64 = 1_000_000;
 
 /// Reads a log.
 pub fn read(bytes: &[u8]) -> Log<'_> {
     let mut lines = Vec::new();
     let mut style = Style::default();
     let mut at = 0;
-    let mut cut = false;
+    // Where a part was left out: so many lines stand before it.
+    let mut hole = None;
+    let mut harmless = false;
     for (index, raw) in bytes.split(|byte| *byte == b'\n').enumerate() {
         let start = at;
         at += raw.len() + 1;
@@ -81,41 +108,95 @@ pub fn read(bytes: &[u8]) -> Log<'_> {
             continue;
         }
         if raw.starts_with(b"[ascertain: ") {
-            cut = true;
+            // Whoever cut it looked whether a start lies in the part that is left out.
+            if raw.ends_with(b" bytes without a start left out here]") {
+                harmless = true;
+            } else {
+                hole = Some(lines.len());
+            }
             continue;
         }
         lines.push(line(raw, start, index + 1, &mut style));
     }
 
-    let begin = last_start(&lines);
+    let mut begin = last_start(&lines);
+    // A start that began before the hole may have been followed by others within it.
+    let cut = hole.is_some_and(|hole| hole > begin);
+    if let Some(hole) = hole.filter(|_| cut) {
+        begin = hole;
+    }
     let earlier = lines.drain(..begin).collect();
-    let verbosity = lines.iter().find_map(|line| {
-        let rest = line.text.split_once("common_params_print_info: verbosity = ")?.1;
+    let prefixed = style.timed > 0 && style.json == 0;
+    let ready = lines.iter().position(|line| line.text.contains(READY) && (!prefixed || line.time.is_some()));
+    let starting = ready.map_or(lines.len(), |ready| ready + 1);
+    let states = |line: &&Line<'_>| line.text.contains(BEGINNING[1]) && (!prefixed || line.time.is_some());
+    let listens = |line: &&Line<'_>| line.text.contains(READY) && line.time.is_some();
+    // Two that state themselves in one start are two servers. After it listens, a line could be anybody's.
+    let mixed = lines[..starting].iter().filter(states).count() > 1
+        || lines.iter().filter(listens).count() > 1 && !lines.iter().any(|line| line.text.contains(WAKES));
+    let lines = genuine(lines, starting, prefixed, style.json > 0);
+    let start = &lines[..starting.min(lines.len())];
+    let verbosity = start.iter().find_map(|line| {
+        let rest = line.text.split_once(BEGINNING[1])?.1;
         let number: u64 = rest.split(' ').next()?.parse().ok()?;
         Some(u8::try_from(number).unwrap_or(u8::MAX))
     });
-    let has_beginning = lines.iter().any(|line| BEGINNING.iter().any(|words| line.text.contains(words)));
-    let has_ready = lines.iter().any(|line| line.text.contains(READY));
-    Log { lines, earlier, verbosity, has_beginning, has_ready, cut, style }
+    let has_beginning = !cut && start.iter().any(|line| BEGINNING.iter().any(|words| line.text.contains(words)));
+    let last_time = lines.iter().rev().find_map(|line| line.time);
+    let cut = cut || harmless;
+    Log { has_ready: ready.is_some(), starting, verbosity, has_beginning, mixed, cut, last_time, lines, earlier, style }
+}
+
+/// Leaves out what the engine did not write. While it starts, nobody else can write; afterwards a line without the
+/// prefix that all others have, or with a time that does not fit among its neighbours, came out of a request.
+fn genuine(lines: Vec<Line<'_>>, starting: usize, prefixed: bool, json: bool) -> Vec<Line<'_>> {
+    if json {
+        return lines;
+    }
+    // The smallest time that any later line has.
+    let mut later = vec![u64::MAX; lines.len()];
+    let mut least = u64::MAX;
+    for (index, line) in lines.iter().enumerate().rev() {
+        later[index] = least;
+        least = least.min(line.time.unwrap_or(u64::MAX));
+    }
+    let mut latest = 0;
+    lines
+        .into_iter()
+        .enumerate()
+        .filter(|(index, line)| {
+            if *index < starting {
+                latest = latest.max(line.time.unwrap_or(0));
+                return true;
+            }
+            // Without prefixes nothing tells the engine's lines from a client's.
+            let Some(time) = line.time.filter(|_| prefixed) else { return false };
+            let fits = time.saturating_add(JITTER) >= latest && time <= later[*index].saturating_add(JITTER);
+            if fits {
+                latest = latest.max(time);
+            }
+            fits
+        })
+        .map(|(_, line)| line)
+        .collect()
 }
 
 /// The index of the first line of the last start.
 fn last_start(lines: &[Line<'_>]) -> usize {
     let mut begin = 0;
     let mut stated = false;
-    let mut since = 0;
     for (index, line) in lines.iter().enumerate() {
         let begins = line.text.contains(BEGINNING[0])
-            || line.text.contains("using config file: ") && line.time.is_none_or(|time| time < 1_000_000)
-            || ((line.text.contains(BUILD) || line.text.contains(BEGINNING[1])) && stated);
-        if begins && (stated || since > 0) && restarted(lines, begin, index) {
+            || line.text.contains(CONFIG)
+            || line.text.contains(BUILD)
+            || line.text.contains(BEGINNING[1]);
+        if begins && index > begin && restarted(lines, begin, index, stated) {
             begin = index;
             stated = false;
         }
         if line.text.contains(BEGINNING[1]) {
             stated = true;
         }
-        since = index - begin;
     }
     // What the argument parser wrote stands, without a time, just before the first line of its start.
     while begin > 0 && lines[begin - 1].time.is_none() && is_parser_warning(&lines[begin - 1].text) {
@@ -124,14 +205,18 @@ fn last_start(lines: &[Line<'_>]) -> usize {
     begin
 }
 
-/// Whether a new start begins at `index`: the previous one got far enough to have stated itself, or the clock went
-/// back.
-fn restarted(lines: &[Line<'_>], begin: usize, index: usize) -> bool {
-    let before = lines[begin..index].iter().rev().find_map(|line| line.time);
-    let stated = lines[begin..index].iter().any(|line| line.text.contains(BEGINNING[1]));
+/// Whether a new start begins at `index`. Its clock begins anew; where lines have no time, the start before must have
+/// stated itself. A line that a client put there has neither.
+fn restarted(lines: &[Line<'_>], begin: usize, index: usize, stated: bool) -> bool {
+    let before = lines[begin..index].iter().filter_map(|line| line.time).max();
     match (before, lines[index].time) {
-        (Some(before), Some(now)) => now < before || stated,
-        _ => stated,
+        // One line that goes back among others that do not is no start.
+        (Some(before), Some(now)) => {
+            let next = lines[index + 1..].iter().find_map(|line| line.time);
+            now < before && now < 60 * JITTER && next.is_none_or(|next| next < before)
+        }
+        (Some(_), None) => false,
+        (None, _) => stated,
     }
 }
 
@@ -250,9 +335,9 @@ mod tests {
     #[test]
     fn the_older_release_has_no_initializing_line() {
         let start = START.split_once('\n').map(|(_, rest)| rest).unwrap_or_default();
-        let two = format!("{start}{start}");
+        let two = format!("{start}0.09.000.000 I srv  y\n{start}");
         let log = read(two.as_bytes());
-        assert_eq!(log.earlier.len(), 2);
+        assert_eq!(log.earlier.len(), 3);
         assert!(log.would_show(3));
     }
 
@@ -260,6 +345,38 @@ mod tests {
     fn a_cut_log_is_no_witness_for_absence() {
         let log = format!("{START}[ascertain: 12 bytes left out here]\n0.01.000.000 I x\n");
         assert!(!read(log.as_bytes()).would_show(3));
+    }
+
+    #[test]
+    fn a_long_file_is_of_the_start_after_the_hole_or_of_none() {
+        let log = format!("{START}[ascertain: 12 bytes left out here]\n{START}");
+        let log = read(log.as_bytes());
+        assert!(log.would_show(3) && !log.cut);
+        let log = format!("{START}[ascertain: 12 bytes left out here]\n9.00.000.000 I srv  x\n");
+        let log = read(log.as_bytes());
+        assert!(!log.has_beginning && log.cut);
+        assert_eq!(log.earlier.len(), 3);
+    }
+
+    #[test]
+    fn a_client_cannot_write_into_it() {
+        let log = format!(
+            "{START}0.09.000.000 W slot x: unable to match sampler by name 'x\n\
+             llama_context: n_ubatch              = 128\n\
+             0.00.000.001 I srv  llama_server: initializing ...\n\
+             9.00.000.000 I srv  forged: later than what follows\n\
+             0.10.000.000 I slot release: true\n"
+        );
+        let log = read(log.as_bytes());
+        assert_eq!(log.lines.len(), 5, "{:?}", log.lines);
+        assert!(log.earlier.is_empty());
+        assert!(log.would_show(3));
+    }
+
+    #[test]
+    fn two_servers_in_one_file_prove_nothing() {
+        let both: String = START.lines().flat_map(|line| [format!("{line}\n"), format!("{line}\n")]).collect();
+        assert!(read(both.as_bytes()).mixed);
     }
 
     #[test]

@@ -14,13 +14,17 @@ impl Reader<'_> {
         let Ok(keys) = AhoCorasick::new(data.messages.iter().map(|(_, template)| template.key())) else { return };
         let mut acts = Vec::new();
         let mut findings: Vec<Finding> = Vec::new();
-        for line in &log.lines {
+        for (index, line) in log.lines.iter().enumerate() {
             let mut candidates: Vec<usize> =
                 keys.find_overlapping_iter(line.text.as_ref()).map(|hit| hit.pattern().as_usize()).collect();
             candidates.sort_unstable();
             candidates.dedup();
             for candidate in candidates {
                 let (message, template) = &data.messages[candidate];
+                let about_start = !matches!(message.kind, MessageKind::Note | MessageKind::Trouble);
+                if about_start && index >= log.starting {
+                    continue;
+                }
                 let Some(holes) = template.matches(&line.text) else { continue };
                 let fill = |text: &str| {
                     holes.iter().fold(text.to_string(), |text, (name, value)| {

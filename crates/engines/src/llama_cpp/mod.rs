@@ -4,9 +4,12 @@ mod artifacts;
 mod demo;
 mod derive;
 mod experiments;
+mod field;
+mod identity;
 mod intent;
 mod log;
 mod messages;
+mod number;
 mod read;
 mod reader;
 mod testimony;
@@ -220,6 +223,7 @@ fn wants(facts: &ProcessFacts, files: &[(String, String)]) -> Wants {
         wants.files.push(FileWant { artifact: "chat_template.txt".into(), path: absolute(&file), limit });
     }
     wants.log_file = last("log_file").map(|file| absolute(&file));
+    wants.log_beginnings = log::MARKERS.map(str::to_string).into();
     let host = last("host").unwrap_or_else(|| "127.0.0.1".to_string());
     wants.address = Some(if host.ends_with(".sock") {
         Address::Unix { path: absolute(&host) }

@@ -3,9 +3,8 @@
 use super::artifacts::{self, Answer, Exchange, answer, are_slots, wrapped_status};
 use super::log::{self, Line, Log};
 use super::{Facts, data, intent};
-use crate::data::{Data, MessageKind, Setting};
+use crate::data::{Data, MessageKind};
 use crate::metrics::{self, Sample};
-use crate::template::Template;
 use crate::text;
 use ascertain_model::{
     Asked, Capture, Claim, Evidence, Finding, Gap, Intervention, Locus, Rung, Seen, Standing, StartId, State, Tally,
@@ -134,7 +133,7 @@ impl<'a> Reader<'a> {
             Some(remark) => State::Impostor { why: text::safe(&remark.text) },
             None => reader.state_of(meta.as_ref(), ready, alive),
         };
-        reader.facts.running = reader.state == State::Running;
+        reader.facts.running = reader.state.is_up();
         reader.foreign_log = reader.is_foreign();
         reader
     }
@@ -146,8 +145,11 @@ impl<'a> Reader<'a> {
             None if alive => false,
             None => self.log.as_ref().is_some_and(|log| !log.has_ready && self.refusal(log).is_some()),
         };
+        if let Some(ended) = self.capture.manifest.remarks.iter().find(|remark| remark.kind == "ended_in_exercise") {
+            return State::Failed { why: text::safe(&ended.text) };
+        }
         if !failed {
-            return State::Running;
+            return self.silence().map_or(State::Running, |why| State::Silent { why });
         }
         let code = meta.and_then(|meta| meta.value.get("rc")).and_then(Json::as_i64).map(|code| {
             if code < 0 {
@@ -170,6 +172,16 @@ impl<'a> Reader<'a> {
         State::Failed { why }
     }
 
+    /// Why a server that runs does not answer: it is still loading, or nothing came back at all.
+    fn silence(&self) -> Option<String> {
+        if self.statuses.get("health.json") == Some(&503) {
+            return Some("it is still loading its model".to_string());
+        }
+        let gap = self.capture.gap("health.json").filter(|_| self.statuses.is_empty())?;
+        let tried = matches!(gap.reason.as_str(), "timed_out" | "refused" | "malformed" | "not_present");
+        tried.then(|| text::safe(&gap.text))
+    }
+
     fn refusal(&self, log: &Log<'_>) -> Option<String> {
         log.lines.iter().find_map(|line| {
             self.data
@@ -179,66 +191,6 @@ impl<'a> Reader<'a> {
                 .find(|(_, template)| template.matches(&line.text).is_some())
                 .map(|_| text::excerpt(line.text.as_bytes()))
         })
-    }
-
-    /// Whether the log cannot be of this start: it names another port or another model than the server that answers.
-    fn is_foreign(&self) -> Option<String> {
-        let log = self.log.as_ref()?;
-        // The address may be `[::1]`, with colons of its own.
-        let address = Template::new("listening on http://{address}");
-        let logged = log.lines.iter().find_map(|line| address.matches(&line.text)).and_then(|holes| {
-            holes.first().and_then(|(_, text)| text.rsplit_once(':')).map(|(_, port)| port.to_string())
-        });
-        let listening: Vec<String> = answer(self.capture, "listeners.json")
-            .and_then(|answer| answer.value.as_array().cloned())
-            .unwrap_or_default()
-            .iter()
-            .filter_map(|one| one.get("port").and_then(Json::as_u64).map(|port| port.to_string()))
-            .collect();
-        if let Some(logged) = &logged
-            && !listening.is_empty()
-            && !listening.contains(logged)
-        {
-            return Some(format!(
-                "it says that its server listens on port {logged}, this one listens on {}",
-                listening.join(", ")
-            ));
-        }
-        let asked = self.asked_value("port");
-        if let (Some(logged), Some(Value::Int(asked))) = (&logged, asked)
-            && listening.is_empty()
-            && (1..=65_535).contains(&asked)
-            && logged.parse() != Ok(asked)
-        {
-            return Some(format!("it says that its server listens on port {logged}, this one was told {asked}"));
-        }
-        // Nobody asked for a port, so it is the default one.
-        let default = self.data.setting("port").and_then(Setting::default_value);
-        if let (Some(logged), Some(Value::Int(default))) = (&logged, default)
-            && listening.is_empty()
-            && !self.facts.argv.is_empty()
-            && self.claim("port").is_none()
-            && logged.parse() != Ok(default)
-        {
-            return Some(format!(
-                "it says that its server listens on port {logged}, this one was told none, which is {default}"
-            ));
-        }
-        let model = Template::new("load_model: loading model '{model}'");
-        let logged = log.lines.iter().find_map(|line| {
-            model.matches(&line.text).and_then(|holes| holes.first().map(|(_, text)| text.to_string()))
-        });
-        let serving = self.props.as_ref().and_then(|props| props.value.get("model_path")).and_then(Json::as_str);
-        if let (Some(logged), Some(serving)) = (logged, serving)
-            && logged != serving
-        {
-            return Some(format!(
-                "it loads {}, the server that answers serves {}",
-                text::safe(&logged),
-                text::safe(serving)
-            ));
-        }
-        None
     }
 
     /// What a claim asks for, if it asks for one value.

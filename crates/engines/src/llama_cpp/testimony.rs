@@ -197,12 +197,18 @@ impl Reader<'_> {
             let mut last: BTreeMap<usize, Evidence> = BTreeMap::new();
             let mut distinct: BTreeMap<usize, Vec<Evidence>> = BTreeMap::new();
             for (index, line) in lines.iter().enumerate() {
+                // What the engine acknowledges, it acknowledges while it starts. Later lines may repeat what a client
+                // sent, and tell only of what the server does.
+                let starting = parts.is_none() || index < log.starting;
                 let mut candidates: Vec<usize> =
                     keys.find_overlapping_iter(line.text.as_ref()).map(|hit| hit.pattern().as_usize()).collect();
                 candidates.sort_unstable();
                 candidates.dedup();
                 for candidate in candidates {
                     let (testimony, template) = templates[candidate];
+                    if !starting && testimony.rung < Rung::Exercised {
+                        continue;
+                    }
                     let here = parts.map_or(Part::Target, |parts| parts[index]);
                     let wanted = match testimony.context {
                         Some(Part::Both) | None => Part::Target,

@@ -4,7 +4,7 @@ use super::derive::SPECULATION;
 use super::reader::Reader;
 use crate::data::{Source, Testimony};
 use crate::{strict, text};
-use ascertain_model::{Finding, Gap, Rung, Severity, Voice, WitnessNote, WitnessState};
+use ascertain_model::{Finding, Gap, Rung, Severity, State, Voice, WitnessNote, WitnessState};
 
 impl Reader<'_> {
     /// What keeps the model from speaking with full knowledge, said once.
@@ -31,6 +31,14 @@ impl Reader<'_> {
                 kind: "foreign_log",
                 severity: Severity::Warning,
                 text: format!("the log is not of this start: {why}"),
+                evidence: Vec::new(),
+            });
+        }
+        if let State::Silent { why } = &self.state {
+            self.findings.push(Finding {
+                kind: "silent",
+                severity: Severity::Error,
+                text: format!("the server runs and does not answer: {why}"),
                 evidence: Vec::new(),
             });
         }
@@ -142,12 +150,20 @@ impl Reader<'_> {
                 }
                 (Some(501), _) => note(name, WitnessState::Absent, "switched off in this server".to_string()),
                 (Some(status), _) => note(name, WitnessState::Failed, format!("answered with status {status}")),
-                (None, _) => note(name, WitnessState::Absent, gap_text(artifact).unwrap_or_default()),
+                (None, _) => {
+                    let hung = self.capture.gap(artifact).is_some_and(|gap| {
+                        matches!(gap.reason.as_str(), "timed_out" | "refused" | "malformed" | "too_large")
+                    });
+                    let state = if hung { WitnessState::Failed } else { WitnessState::Absent };
+                    note(name, state, gap_text(artifact).unwrap_or_default());
+                }
             }
         }
-        match self.exchanges.iter().filter(|exchange| exchange.status == 200).count() {
-            0 => note("traffic", WitnessState::Absent, "no request was sent (--exercise)".to_string()),
-            count => note("traffic", WitnessState::Spoke, format!("{count} answered requests")),
+        let answered = self.exchanges.iter().filter(|exchange| exchange.status == 200).count();
+        match (self.exchanges.len(), answered) {
+            (0, _) => note("traffic", WitnessState::Absent, "no request was sent (--exercise)".to_string()),
+            (all, answered) if all == answered => note("traffic", WitnessState::Spoke, format!("{all} answered requests")),
+            (all, answered) => note("traffic", WitnessState::Spoke, format!("{all} requests, {answered} answered with tokens")),
         }
         for (name, artifact) in [("checkpoint", "checkpoint.json"), ("draft checkpoint", "checkpoint_draft.json")] {
             if self.capture.bytes(artifact).is_some() {

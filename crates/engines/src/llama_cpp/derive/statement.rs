@@ -1,7 +1,8 @@
 //! Building one piece of evidence.
 
+use crate::llama_cpp::artifacts::answer;
 use crate::llama_cpp::reader::Reader;
-use ascertain_model::{Act, Evidence, Intervention, Locus, Rung, Seen, StartId, Subject, Value, Voice};
+use ascertain_model::{Act, Asked, Evidence, Intervention, Locus, Rung, Seen, StartId, Subject, Value, Voice};
 use std::ops::Range;
 
 pub(super) struct Statement<'a> {
@@ -123,6 +124,91 @@ impl Reader<'_> {
             Some(Value::Int(number)) => Some(number),
             _ => None,
         }
+    }
+
+    /// The text that won, as it was written.
+    pub(super) fn asked_text(&self, setting: &str) -> Option<&str> {
+        let won = self.claim(setting)?.origins.first()?;
+        self.intent.asks.iter().find(|ask| ask.name == setting && ask.place == won.place).map(|ask| ask.text.as_str())
+    }
+
+    /// The value that a witness states when it states what was asked in other words.
+    pub(super) fn as_asked(&self, setting: &str) -> Option<Value> {
+        match &self.claim(setting)?.asked {
+            Asked::Equals(value) => Some(value.clone()),
+            Asked::Present => Some(Value::Secret),
+            Asked::Auto | Asked::Unreadable => None,
+        }
+    }
+
+    pub(super) fn asked_off(&self, setting: &str) -> bool {
+        self.asked_value(setting).is_some_and(|value| value.same(&Value::Bool(false)))
+    }
+
+    /// Takes the authority from what was stated about a setting: it fits what was asked without proving it.
+    pub(super) fn weaken(&mut self, setting: &str, why: &str, applies: impl Fn(&Evidence) -> bool) {
+        let mut weakened = false;
+        for one in &mut self.evidence {
+            let states = one.voice == Voice::Effective && one.rung > Rung::Delivered && one.subject == Subject::Value;
+            if one.setting == setting && states && applies(one) {
+                one.voice = Voice::Echo;
+                one.note = Some(why.to_string());
+                weakened = true;
+            }
+        }
+        if weakened {
+            self.settles(setting, why);
+        }
+    }
+
+    /// Says what would prove a claim, where the general advice would not.
+    pub(super) fn settles(&mut self, setting: &str, how: &str) {
+        if let Some(claim) = self.claim_mut(setting)
+            && claim.settle.is_none()
+        {
+            claim.settle = Some(how.to_string());
+        }
+    }
+
+    /// Whether the release is one of those that the rules were made on.
+    pub(super) fn is_known_release(&self) -> bool {
+        let release = self.facts.release.as_deref();
+        release.is_some_and(|release| self.data.about.releases.iter().any(|known| known == release))
+    }
+
+    /// Whether a missing line that this verbosity prints is a statement: the release is known to print it, and the log
+    /// is of this start and whole.
+    pub(super) fn is_silence_evidence(&self, verbosity: i64) -> bool {
+        self.is_known_release()
+            && self.foreign_log.is_none()
+            && self.log.as_ref().is_some_and(|log| log.would_show(verbosity))
+    }
+
+    /// Where the log of this start begins and ends.
+    pub(super) fn whole_log(&self) -> Range<usize> {
+        let lines = self.log.as_ref().map_or(&[][..], |log| &log.lines);
+        lines.first().map_or(0, |line| line.range.start)..lines.last().map_or(0, |line| line.range.end)
+    }
+
+    /// Whether a witness for the environment spoke. Without one, a variable may have asked for more.
+    pub(super) fn environment_is_known(&self) -> bool {
+        self.capture.artifacts.keys().any(|name| name.starts_with("proc_environ") && name.ends_with(".json"))
+            || answer(self.capture, "meta.json")
+                .is_some_and(|meta| meta.value.get("env").is_some_and(serde_json::Value::is_object))
+    }
+
+    /// Configuration files that were read at the start and are not among the evidence.
+    pub(super) fn lost_files(&self) -> Vec<(String, Locus, String)> {
+        let lines = self.log.iter().filter(|_| self.foreign_log.is_none()).flat_map(|log| &log.lines);
+        lines
+            .filter_map(|line| {
+                let (_, path) = line.text.split_once("using config file: ")?;
+                let here = self.facts.config_files.iter().any(|file| file.path == path);
+                (!here).then(|| {
+                    (path.to_string(), self.line_locus(line), crate::text::excerpt(line.text.as_bytes()))
+                })
+            })
+            .collect()
     }
 
     pub(super) fn is_running(&self) -> bool {
