@@ -14,6 +14,7 @@ use ascertain_capture::collect::{self, Options};
 use ascertain_capture::file::{self, Root};
 use ascertain_engines::{Engine, by_capture};
 use ascertain_exercise::{Budget, Server};
+use ascertain_model::capture::Remark;
 use ascertain_model::report::{EngineLine, Invocation, Report, SCHEMA, Target, claim_lines, state_words};
 use ascertain_model::wants::Wants;
 use ascertain_model::{Capture, Judgement, Verdict, Whole, judge};
@@ -45,9 +46,17 @@ pub fn observe(located: &Located, look: &Look, progress: &mut dyn FnMut(&str)) -
         let experiments = located.engine.experiments(&capture);
         let chosen = collect::choose_address(&wants, options.pid, &options);
         if let Ok(address) = chosen.address {
-            let server = Server { address, prefix: wants.prefix.clone(), api_key: options.api_key.clone() };
-            for exchange in ascertain_exercise::run(&server, &experiments, Budget::default(), progress) {
+            let start = capture.manifest.start.clone();
+            let server = Server { start, address, prefix: wants.prefix.clone(), api_key: options.api_key.clone() };
+            let outcome = ascertain_exercise::run(&server, &experiments, Budget::default(), progress);
+            for exchange in &outcome.exchanges {
                 collect::add(&mut capture, &redactor, &exchange.artifact, &exchange.source, &exchange.bytes);
+            }
+            if let Some(request) = outcome.ended_after {
+                capture.manifest.remarks.push(Remark {
+                    kind: "ended_in_exercise".to_string(),
+                    text: format!("the process ended while it was exercised, after {request}"),
+                });
             }
         }
     }

@@ -289,7 +289,9 @@ fn impostor(pid: u32, address: &Address, listening: Option<&[sockets::Listener]>
                 None
             }
         }
-        Owner::Elsewhere => Some(format!("{} is not an address of the host process {pid} runs on", http::shown(address))),
+        Owner::Elsewhere => {
+            Some(format!("{} is not an address of the host process {pid} runs on", http::shown(address)))
+        }
         _ => None,
     }
 }

@@ -1,9 +1,9 @@
 //! Reading files that somebody else owns: only regular ones, only so much, and as the process sees them.
 
 use crate::process;
+use aho_corasick::AhoCorasick;
 use ascertain_model::capture::ArtifactGap;
 use rustix::fs::{Mode, OFlags, ResolveFlags};
-use aho_corasick::AhoCorasick;
 use std::fs::{File, Metadata};
 use std::io::{self, Read, Seek, SeekFrom};
 use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
@@ -186,7 +186,10 @@ fn last_beginning(file: &mut File, length: u64, beginnings: &[String]) -> io::Re
             let before = found.start().saturating_sub(BEFORE);
             let line = match before {
                 0 if start == 0 => 0,
-                _ => chunk[before..found.start()].iter().position(|byte| *byte == b'\n').map_or(before, |at| before + at + 1),
+                _ => chunk[before..found.start()]
+                    .iter()
+                    .position(|byte| *byte == b'\n')
+                    .map_or(before, |at| before + at + 1),
             };
             return Ok(Some(start + line as u64));
         }

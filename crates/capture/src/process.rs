@@ -239,7 +239,10 @@ mod tests {
         let start = start(pid).unwrap();
         let now = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).unwrap().as_secs();
         assert!(start.ticks > 0 && !start.boot.is_empty());
-        assert!(start.since_ms.is_some_and(|since| since / 1000 <= now + 2 && since / 1000 + 3600 > now), "{start:?} {now}");
+        assert!(
+            start.since_ms.is_some_and(|since| since / 1000 <= now + 2 && since / 1000 + 3600 > now),
+            "{start:?} {now}"
+        );
         assert!(!exe_deleted(pid).unwrap());
         assert!(list().iter().any(|process| process.pid == pid));
         let parent = stat(pid).unwrap().parent;

@@ -4,7 +4,7 @@
 //! apply it. The data is embedded in the binary and parsed once; a test reads every table of every engine.
 
 use crate::template::Template;
-use ascertain_model::{Rung, Seen, Value, Voice};
+use ascertain_model::{Rung, Value, Voice};
 use serde::Deserialize;
 use std::collections::HashMap;
 
@@ -240,23 +240,9 @@ pub struct Testimony {
     /// Decimals printed.
     #[serde(default)]
     pub precision: Option<u8>,
-    /// Significant digits printed.
-    #[serde(default)]
-    pub digits: Option<u8>,
     /// Why it can or cannot be trusted.
     #[serde(default)]
     pub note: Option<String>,
-}
-
-impl Testimony {
-    /// What was seen, with as much of it as printing left.
-    pub fn seen(&self, value: Value) -> Seen {
-        let decimals = self.precision.or_else(|| self.digits.and_then(|digits| value.decimals_of(digits)));
-        match decimals {
-            Some(decimals) => Seen::Rounded(value, decimals),
-            None => Seen::Value(value),
-        }
-    }
 }
 
 fn default_verbosity() -> u8 {
@@ -593,7 +579,8 @@ impl Setting {
         if self.letters.is_empty() || members.iter().all(|member| self.member(member).is_some()) {
             return names.join(separator);
         }
-        let known: Option<Vec<&str>> = text.chars().map(|letter| self.letters.get(&letter).map(String::as_str)).collect();
+        let known: Option<Vec<&str>> =
+            text.chars().map(|letter| self.letters.get(&letter).map(String::as_str)).collect();
         known.map_or_else(|| text.to_string(), |names| names.join(separator))
     }
 

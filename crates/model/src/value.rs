@@ -74,14 +74,6 @@ impl Value {
         if same_float(exact, seen) { Some(true) } else { None }
     }
 
-    /// How many decimals a rendering of this number with so many significant digits has. `None` where there is nothing
-    /// to round.
-    pub fn decimals_of(&self, digits: u8) -> Option<u8> {
-        let number = self.number().filter(|number| number.is_finite() && *number != 0.0)?;
-        let before = number.abs().log10().floor() as i32 + 1;
-        u8::try_from((i32::from(digits) - before).max(0)).ok()
-    }
-
     /// The value as a number, if it is one.
     pub fn number(&self) -> Option<f64> {
         match self {
@@ -154,21 +146,6 @@ mod tests {
         assert_eq!(Value::Float(0.5).same_rounded(&Value::Float(0.75), 2), Some(false));
         assert_eq!(Value::Float(0.0625).same_rounded(&Value::Float(0.062), 3), None);
         assert_eq!(Value::Float(1e100).same_rounded(&Value::Float(2e100), 255), Some(false));
-    }
-
-    #[test]
-    fn significant_digits_are_decimals_by_size() {
-        assert_eq!(Value::Float(0.123457).decimals_of(6), Some(6));
-        assert_eq!(Value::Float(0.0123457).decimals_of(6), Some(7));
-        assert_eq!(Value::Float(12.5).decimals_of(6), Some(4));
-        assert_eq!(Value::Float(1e9).decimals_of(6), Some(0));
-        assert_eq!(Value::Float(0.0).decimals_of(6), None);
-        assert_eq!(Value::text("x").decimals_of(6), None);
-        let printed = Value::Float(0.123457);
-        let decimals = printed.decimals_of(6).unwrap();
-        assert_eq!(Value::Float(0.1234567).same_rounded(&printed, decimals), None);
-        assert_eq!(Value::Float(0.123459).same_rounded(&printed, decimals), Some(false));
-        assert_eq!(Value::Float(0.25).same_rounded(&Value::Float(0.25), 6), Some(true));
     }
 
     #[test]

@@ -38,7 +38,11 @@ fn plan(context: &Context) -> Vec<String> {
 
 fn testify(context: &Context, tell: &mut dyn FnMut(Found)) {
     if let Some(path) = &context.log {
-        tell(Found::file(LOG, path.display().to_string(), file::read_ends(path, &Root::ours(), &context.wants.log_beginnings)));
+        tell(Found::file(
+            LOG,
+            path.display().to_string(),
+            file::read_ends(path, &Root::ours(), &context.wants.log_beginnings),
+        ));
         return;
     }
     if let Some(path) = &context.wants.log_file {

@@ -180,8 +180,9 @@ pub(super) fn config_files<'a>(capture: &'a Capture, log: Option<&Log<'_>>) -> V
     for artifact in ["config_system.ini", "config.ini"] {
         let Some(text) = capture.bytes(artifact).and_then(|bytes| std::str::from_utf8(bytes).ok()) else { continue };
         let entry = capture.entry(artifact);
-        let changed =
-            entry.and_then(|entry| entry.changed_ms).zip(capture.manifest.start.as_ref().and_then(|start| start.since_ms));
+        let changed = entry
+            .and_then(|entry| entry.changed_ms)
+            .zip(capture.manifest.start.as_ref().and_then(|start| start.since_ms));
         if changed.is_some_and(|(modified, since)| modified > since + SLACK_MS) {
             continue;
         }

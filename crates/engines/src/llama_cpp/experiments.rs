@@ -1,13 +1,17 @@
 //! The few requests that settle what only traffic can settle.
 
 use super::reader::Reader;
-use ascertain_model::Capture;
 use ascertain_model::wants::{Experiment, Post};
+use ascertain_model::{Capture, State, Value};
 use serde_json::Value as Json;
 
 /// What to send to settle what nothing else does.
 pub fn experiments(capture: &Capture) -> Vec<Experiment> {
     let reader = Reader::new(capture);
+    // Nobody who does not answer a GET answers a request for tokens.
+    if reader.state != State::Running {
+        return Vec::new();
+    }
     let mut list = Vec::new();
     let speculates = ["spec_type", "spec_default", "spec_draft_model"];
     let asked: Vec<String> = reader
@@ -21,7 +25,7 @@ pub fn experiments(capture: &Capture) -> Vec<Experiment> {
         ("metrics_after.txt".to_string(), "/metrics".to_string()),
         ("slots_after.json".to_string(), "/slots".to_string()),
     ];
-    if !asked.is_empty() {
+    if !asked.is_empty() && fatal(&reader).is_none() {
         // Three kinds of text, because one unlucky prompt proves nothing, and one that repeats itself, without which
         // a lookup in the text so far has nothing to find.
         let prompts = [
@@ -74,4 +78,27 @@ pub fn experiments(capture: &Capture) -> Vec<Experiment> {
         });
     }
     list
+}
+
+/// Why a request for tokens would end the process rather than be answered. Seen on b10434: an embedding server that
+/// drafts, and a batch that does not hold a draft and the token before it, abort at the first completion.
+pub(super) fn fatal(reader: &Reader<'_>) -> Option<String> {
+    let number = |name: &str, default: i64| match reader.asked_value(name) {
+        Some(Value::Int(number)) => number,
+        _ => default,
+    };
+    let on = |name: &str| reader.asked_value(name).is_some_and(|value| value.same(&Value::Bool(true)));
+    let types = reader.claim("spec_type").map(|claim| claim.wanted.clone()).unwrap_or_default();
+    if !types.split(',').any(|one| one.starts_with("draft-")) {
+        return None;
+    }
+    if on("embedding") || on("rerank") {
+        return Some("an embedding server that drafts aborts at the first request for tokens".to_string());
+    }
+    let (batch, longest) = (number("batch_size", 2048), number("spec_draft_n_max", 3));
+    (batch <= longest).then(|| {
+        format!(
+            "a batch of {batch} does not hold a draft of {longest} tokens: the server aborts at the first request for tokens"
+        )
+    })
 }

@@ -73,7 +73,11 @@ impl Reader<'_> {
             });
             let real: Vec<String> = sockets.iter().map(|(address, port)| format!("{address}:{port}")).collect();
             return (!fits).then(|| {
-                format!("it says that its server listens on {}:{port}, this one listens on {}", text::safe(host), real.join(", "))
+                format!(
+                    "it says that its server listens on {}:{port}, this one listens on {}",
+                    text::safe(host),
+                    real.join(", ")
+                )
             });
         }
         if self.facts.argv.is_empty() {
@@ -112,7 +116,9 @@ impl Reader<'_> {
         if self.facts.argv.is_empty() {
             return None;
         }
-        let is_on = |name: &str| self.claim(name).is_some() && !self.asked_value(name).is_some_and(|value| value.same(&Value::Bool(false)));
+        let is_on = |name: &str| {
+            self.claim(name).is_some() && !self.asked_value(name).is_some_and(|value| value.same(&Value::Bool(false)))
+        };
         if is_on("log_disable") {
             return Some("it states a verbosity, this server was told to log nothing".to_string());
         }
@@ -138,17 +144,17 @@ impl Reader<'_> {
     /// Whether everything that was asked is known: command line, environment, and the configuration files that were
     /// read. Without that, "the only type asked for" is a guess.
     pub(super) fn all_sources_are_known(&self) -> bool {
-        let environment = self
-            .capture
-            .artifacts
-            .keys()
-            .any(|name| name.starts_with("proc_environ") && name.ends_with(".json"))
-            || answer(self.capture, "meta.json").is_some_and(|meta| meta.value.get("env").is_some_and(Json::is_object));
+        let environment =
+            self.capture.artifacts.keys().any(|name| name.starts_with("proc_environ") && name.ends_with(".json"))
+                || answer(self.capture, "meta.json")
+                    .is_some_and(|meta| meta.value.get("env").is_some_and(Json::is_object));
         // A start always says which files it reads, so a log that has its beginning tells of all of them.
         let files = self.foreign_log.is_none()
             && self.log.as_ref().is_some_and(|log| {
                 let template = Template::new("using config file: {path}");
-                let read = |path: &str| self.facts.config_files.iter().any(|file| file.path == path || file.path == file.artifact);
+                let read = |path: &str| {
+                    self.facts.config_files.iter().any(|file| file.path == path || file.path == file.artifact)
+                };
                 log.has_beginning
                     && log
                         .start()

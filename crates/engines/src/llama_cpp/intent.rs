@@ -358,10 +358,15 @@ fn one_field(data: &Data, facts: &Facts<'_>, asks: &[Ask], intent: &mut Intent) 
                 continue;
             }
             let names: Vec<&str> = group.iter().map(|setting| setting.name.as_str()).collect();
+            let comes = match from {
+                From::Argv => "comes later",
+                // There the order of the engine counts, not that of the lines.
+                From::Env | From::File => "is applied later",
+            };
             intent.interventions.push(Intervention {
                 setting: setting.name.clone(),
                 act: Act::Ignores,
-                by: format!("{} sets the same field and comes later: it replaces this in silence", last.place),
+                by: format!("{} sets the same field and {comes}: it replaces this in silence", last.place),
                 source: None,
                 remedy: Some(format!("ask for one of {}", names.join(", "))),
                 start: facts.start.clone(),

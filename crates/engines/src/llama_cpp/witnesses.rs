@@ -34,6 +34,10 @@ impl Reader<'_> {
                 evidence: Vec::new(),
             });
         }
+        if let Some(text) = super::experiments::fatal(self).filter(|_| self.state.is_up()) {
+            let text = format!("{text}; --exercise does not send one");
+            self.findings.push(Finding { kind: "would_abort", severity: Severity::Error, text, evidence: Vec::new() });
+        }
         if let State::Silent { why } = &self.state {
             self.findings.push(Finding {
                 kind: "silent",
@@ -59,6 +63,8 @@ impl Reader<'_> {
             let kind = match remark.kind.as_str() {
                 "identity" => "identity",
                 "executable_replaced" => "executable_replaced",
+                // The state says it already.
+                "ended_in_exercise" => continue,
                 _ => "remark",
             };
             self.findings.push(Finding { kind, severity, text: text::safe(&remark.text), evidence: Vec::new() });
@@ -162,8 +168,12 @@ impl Reader<'_> {
         let answered = self.exchanges.iter().filter(|exchange| exchange.status == 200).count();
         match (self.exchanges.len(), answered) {
             (0, _) => note("traffic", WitnessState::Absent, "no request was sent (--exercise)".to_string()),
-            (all, answered) if all == answered => note("traffic", WitnessState::Spoke, format!("{all} answered requests")),
-            (all, answered) => note("traffic", WitnessState::Spoke, format!("{all} requests, {answered} answered with tokens")),
+            (all, answered) if all == answered => {
+                note("traffic", WitnessState::Spoke, format!("{all} answered requests"))
+            }
+            (all, answered) => {
+                note("traffic", WitnessState::Spoke, format!("{all} requests, {answered} answered with tokens"))
+            }
         }
         for (name, artifact) in [("checkpoint", "checkpoint.json"), ("draft checkpoint", "checkpoint_draft.json")] {
             if self.capture.bytes(artifact).is_some() {

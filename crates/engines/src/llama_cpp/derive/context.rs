@@ -1,6 +1,7 @@
 //! The context and its cache: length, slots, batches, shifting, reuse.
 
 use super::statement::Statement;
+use crate::llama_cpp::artifacts::answer;
 use crate::llama_cpp::reader::Reader;
 use ascertain_model::{Act, Asked, Finding, Rung, Seen, Severity, Tally, Unasked, Value};
 use serde_json::Value as Json;
@@ -74,13 +75,29 @@ pub(super) fn context(reader: &mut Reader<'_>) {
         }
         return;
     };
+    let pad = |length: i64| length.saturating_add(255) / 256 * 256;
+    let part = |total: i64| if shared == Some(false) && slots > 1 { pad(total / slots) } else { total };
+    // 0 asks for the trained length, of which each slot gets its part.
+    if claim.asked == Asked::Auto
+        && let Some(trained) = trained.filter(|trained| per_slot < *trained && part(pad(*trained)) == per_slot)
+    {
+        if let Some(claim) = reader.claim_mut("ctx_size") {
+            claim.asked = Asked::Equals(Value::Int(trained));
+        }
+        reader.silently(
+            "ctx_size",
+            Act::Adjusts { to: Some(Value::Int(per_slot)) },
+            format!("the trained length, {trained}, is divided among {slots} slots that do not share a cache"),
+            "ask for slots times the length you want (-c), or share the cache (-kvu)",
+        );
+        return;
+    }
     let Asked::Equals(Value::Int(asked)) = claim.asked else { return };
     if asked <= 0 || asked == per_slot {
         return;
     }
-    let pad = |length: i64| length.saturating_add(255) / 256 * 256;
     let total = pad(asked);
-    let divided = if shared == Some(false) && slots > 1 { pad(total / slots) } else { total };
+    let divided = part(total);
     let to = Act::Adjusts { to: Some(Value::Int(per_slot)) };
     let capped = trained.is_some_and(|trained| per_slot == trained && divided > trained);
     if per_slot == divided && divided != total {
@@ -153,26 +170,72 @@ pub(super) fn batches(reader: &mut Reader<'_>) {
         reader.silently(
             "ubatch_size",
             Act::Adjusts { to: Some(Value::Int(micro)) },
-            "a micro batch is never larger than the batch",
-            "ask for no more than -b",
+            if asked == 0 {
+                "a micro batch of 0 is taken for the size of the batch"
+            } else if asked < 0 {
+                "a negative micro batch is taken for the size of the batch"
+            } else {
+                "a micro batch is never larger than the batch"
+            },
+            "ask for 1 up to the value of -b",
         );
     }
 }
 
-/// An override of the trained length shows where the server reports it.
+/// An override of the trained length shows where the server reports it, if its key is one that the model reads. Keys of
+/// another architecture are never looked at, and an override that repeats the file's own value shows nothing.
 pub(super) fn overrides(reader: &mut Reader<'_>) {
-    let Some(asked) = reader.asked_value("override_kv").map(|value| value.to_string()) else { return };
-    let length = asked.split_once(".context_length=int:").map(|(_, rest)| rest.to_string());
-    let Some(length) = length.and_then(|length| length.parse::<i64>().ok()) else { return };
+    let setting = "override_kv";
+    let Some(as_asked) = reader.as_asked(setting) else { return };
+    let members: Vec<String> = reader
+        .intent
+        .asks
+        .iter()
+        .filter(|ask| ask.name == setting)
+        .flat_map(|ask| ask.text.split(','))
+        .map(|one| one.trim().to_string())
+        .filter(|one| !one.is_empty())
+        .collect();
+    let [only] = &members[..] else { return };
+    let Some((key, length)) = only.split_once("=int:") else { return };
+    let Some(architecture) = key.strip_suffix(".context_length") else { return };
+    let Ok(length) = length.parse::<i64>() else { return };
+    let file = answer(reader.capture, "checkpoint.json");
+    let own = |key: &str| file.as_ref().and_then(|file| file.value.get("kv")?.get(key).cloned());
+    let logged = || {
+        let (_, _, text) = reader.first_line("print_info: arch ")?;
+        text.split_once('=').map(|(_, name)| name.trim().to_string())
+    };
+    let of_model = own("general.architecture").and_then(|name| name.as_str().map(str::to_string)).or_else(logged);
+    // A capture of a process asks for that header. A directory that somebody filled by hand knows nothing of it, and
+    // the value alone has to do.
+    let by_hand = file.is_none() && reader.capture.entry("checkpoint.json").is_none();
+    let why = match (&of_model, own(key).and_then(|value| value.as_i64())) {
+        (Some(of_model), _) if of_model != architecture => Some(format!(
+            "the model is a {of_model}, which does not read {key}: its own key is {of_model}.context_length"
+        )),
+        (Some(_), Some(own)) if own == length => {
+            Some("the file of the model says the same, so that nothing shows whether the override did it".to_string())
+        }
+        (Some(_), Some(_)) => None,
+        (Some(_) | None, None) if by_hand => None,
+        _ => Some(
+            "the header of the model's file tells whether it reads this key; it is not among the evidence".to_string(),
+        ),
+    };
+    if let Some(why) = why {
+        reader.settles(setting, &crate::text::safe(&why));
+        return;
+    }
     let Some((bytes, artifact, trained)) = reader.models.as_ref().and_then(|models| {
         Some((models.bytes, models.artifact.clone(), models.value.pointer("/data/0/meta/n_ctx_train")?.as_i64()?))
     }) else {
         return;
     };
     let range = crate::locate::locate(bytes, "/data/0/meta/n_ctx_train").unwrap_or(0..0);
-    let value = if trained == length { asked } else { format!("n_ctx_train {trained}") };
+    let value = if trained == length { as_asked } else { Value::text(format!("n_ctx_train {trained}")) };
     reader.state(
-        Statement::new("override_kv", Value::text(value), Rung::Reported, "models", &artifact, range)
+        Statement::new(setting, value, Rung::Reported, "models", &artifact, range)
             .label("/data/0/meta/n_ctx_train")
             .note("the key that was overridden is the one this field reports"),
     );

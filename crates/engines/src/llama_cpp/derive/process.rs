@@ -1,17 +1,17 @@
-//! What the process itself shows: its model, threads, locked memory, and how it writes its log.
+//! What the process itself shows: its model, threads, and how it writes its log.
 
 use super::statement::Statement;
 use crate::llama_cpp::reader::Reader;
 use ascertain_model::{Act, Rung, Value};
 
-/// 0 threads are as many as the host has processors.
+/// 0 threads or fewer are as many as the host has processors.
 pub(super) fn threads(reader: &mut Reader<'_>) {
     for setting in ["threads", "threads_batch"] {
-        if reader.asked_number(setting).is_some_and(|asked| asked <= 0) {
+        if let Some(asked) = reader.asked_number(setting).filter(|asked| *asked <= 0) {
             reader.silently(
                 setting,
                 Act::Adjusts { to: None },
-                "0 is taken for the number of processors",
+                format!("{asked} is taken for the number of processors, as every number below 1 is"),
                 "write the number, or leave it out",
             );
         }
@@ -20,7 +20,11 @@ pub(super) fn threads(reader: &mut Reader<'_>) {
 
 /// The name of the model is logged before the file is opened; that it was loaded is logged when everything is.
 pub(super) fn model(reader: &mut Reader<'_>) {
-    if reader.claim("model").is_none() || reader.first_line("llama_server: model loaded").is_none() {
+    // A repository's file is kept under a name of the engine's own.
+    if reader.claim("model").is_none()
+        || reader.claim("hf_repo").is_some()
+        || reader.first_line("llama_server: model loaded").is_none()
+    {
         return;
     }
     let Some((range, label, text)) = reader.first_line("load_model: loading model '") else { return };
@@ -61,60 +65,5 @@ pub(super) fn log_style(reader: &mut Reader<'_>) {
     } else if style.bare > 0 && style.timed == 0 {
         // Without a prefix there is no time either, whatever was asked.
         say("log_prefix", false, "the lines have no level");
-    }
-}
-
-/// The kernel counts locked memory. Some of it can be locked although the whole was not, which the engine warns of.
-pub(super) fn memory_lock(reader: &mut Reader<'_>) {
-    let Some(bytes) = reader.capture.bytes("proc_status.txt") else { return };
-    let Some(text) = std::str::from_utf8(bytes).ok() else { return };
-    let Some(at) = text.find("VmLck:") else { return };
-    let line = text[at..].lines().next().unwrap_or("");
-    let locked: u64 = line.split_whitespace().nth(1).and_then(|word| word.parse().ok()).unwrap_or(0);
-    if locked == 0 {
-        return;
-    }
-    let range = at..at + line.len();
-    let failed =
-        reader.log.as_ref().is_some_and(|log| log.lines.iter().any(|line| line.text.contains("failed to mlock")));
-    let silent = reader.foreign_log.is_some() || reader.log.as_ref().is_none_or(|log| !log.would_show(2));
-    if failed || silent {
-        return;
-    }
-    let note = "memory is locked, and the complete log has no warning that a part could not be";
-    if let Some(asked) = reader.asked_value("load_mode")
-        && asked.to_string().contains("mlock")
-    {
-        // The model file stays mapped in one of the two modes and not in the other.
-        let model = reader.asked_value("model").map(|model| model.to_string());
-        let mapped = reader
-            .capture
-            .bytes("maps_files.txt")
-            .zip(model)
-            .map(|(maps, model)| maps.split(|byte| *byte == b'\n').any(|line| line == model.as_bytes()));
-        let value = match mapped {
-            Some(true) => "mmap+mlock",
-            Some(false) => "mlock",
-            None => return,
-        };
-        reader.state(
-            Statement::new(
-                "load_mode",
-                Value::text(value),
-                Rung::Exercised,
-                "process",
-                "proc_status.txt",
-                range.clone(),
-            )
-            .label("VmLck")
-            .note(note),
-        );
-    }
-    if reader.claim("mlock").is_some() {
-        reader.state(
-            Statement::new("mlock", Value::Bool(true), Rung::Exercised, "process", "proc_status.txt", range)
-                .label("VmLck")
-                .note(note),
-        );
     }
 }

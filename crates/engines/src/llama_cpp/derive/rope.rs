@@ -31,11 +31,17 @@ pub(super) fn rope(reader: &mut Reader<'_>) {
     // With so few digits no other number as short as this one is printed alike.
     let short = round(asked, DIGITS - 1) == asked;
     let value = if same && short { asked } else { round(1.0 / factor, DIGITS) };
-    let mut statement =
-        Statement::new("rope_scale", Value::Float(value), Rung::Acknowledged, "log", &locus.artifact, locus.start..locus.end)
-            .label(locus.label.clone())
-            .excerpt(excerpt)
-            .note("the log states the inverse, freq_scale");
+    let mut statement = Statement::new(
+        "rope_scale",
+        Value::Float(value),
+        Rung::Acknowledged,
+        "log",
+        &locus.artifact,
+        locus.start..locus.end,
+    )
+    .label(locus.label.clone())
+    .excerpt(excerpt)
+    .note("the log states the inverse, freq_scale");
     if same && !short {
         statement = statement.echo();
     }

@@ -42,7 +42,10 @@ pub(super) fn samplers(reader: &mut Reader<'_>) {
     for (name, settings) in SAMPLERS {
         if !listed.iter().any(|one| one == name) {
             for setting in settings {
-                reader.not_applicable(setting, &format!("it tunes the sampler {name}, which is not among those that run"));
+                reader.not_applicable(
+                    setting,
+                    &format!("it tunes the sampler {name}, which is not among those that run"),
+                );
             }
         }
     }

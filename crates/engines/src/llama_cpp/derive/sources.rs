@@ -2,7 +2,7 @@
 
 use crate::llama_cpp::intent::From;
 use crate::llama_cpp::reader::Reader;
-use ascertain_model::{Act, Finding, Locus, Seen, Severity, Subject, Unasked, Value, Voice};
+use ascertain_model::{Act, Finding, Seen, Severity, Subject, Unasked, Value, Voice};
 use std::collections::BTreeSet;
 
 /// Ways of asking that read differently from what they say.
@@ -43,17 +43,7 @@ pub(super) fn traps(reader: &mut Reader<'_>) {
             "ask for a seed below 4294967296",
         );
     }
-    let longest = reader.asked_number("spec_draft_n_max").unwrap_or(3);
-    let never = reader
-        .asked_number("spec_draft_n_min")
-        .filter(|least| *least > longest)
-        .map(|least| format!("the least number of draft tokens ({least}) is above the greatest ({longest})"));
-    let p_min = reader
-        .asked_value("spec_draft_p_min")
-        .and_then(|value| value.number())
-        .filter(|least| *least > 1.0)
-        .map(|least| format!("no token is as probable as {least}"));
-    for why in never.into_iter().chain(p_min) {
+    for (_, why) in super::speculation::unmeetable(reader) {
         reader.findings.push(Finding {
             kind: "never_drafts",
             severity: Severity::Error,
@@ -115,28 +105,25 @@ pub(super) fn third_source(reader: &mut Reader<'_>) {
             });
         }
     }
-    let read: Vec<(String, Locus, String)> = reader
-        .log
-        .iter()
-        .flat_map(|log| &log.lines)
-        .filter_map(|line| {
-            line.text.split_once("using config file: ").map(|(_, path)| {
-                (path.to_string(), reader.line_locus(line), crate::text::excerpt(line.text.as_bytes()))
-            })
-        })
-        .collect();
-    for (path, locus, excerpt) in read {
-        if !reader.facts.config_files.iter().any(|file| file.path == path) {
-            reader.findings.push(Finding {
-                kind: "third_source",
-                severity: Severity::Warning,
-                text: format!(
-                    "{} was read at the start and is not among the evidence: it may ask for more than is judged here",
-                    crate::text::safe(&path)
-                ),
-                evidence: vec![(locus, excerpt)],
-            });
-        }
+    for (path, locus, excerpt) in reader.lost_files() {
+        reader.findings.push(Finding {
+            kind: "third_source",
+            severity: Severity::Warning,
+            text: format!(
+                "{} was read at the start and is not among the evidence: it may ask for more than is judged here",
+                crate::text::safe(&path)
+            ),
+            evidence: vec![(locus, excerpt)],
+        });
+    }
+}
+
+/// A file that was read and is gone may be the place that asked for what nobody is known to have asked.
+pub(super) fn lost_sources(reader: &mut Reader<'_>) {
+    let Some((path, _, _)) = reader.lost_files().into_iter().next() else { return };
+    let why = format!("{} was read at the start and may have asked for it", crate::text::safe(&path));
+    for one in reader.unasked.iter_mut().filter(|one| one.why.is_none()) {
+        one.why = Some(why.clone());
     }
 }
 

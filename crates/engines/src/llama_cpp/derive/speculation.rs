@@ -43,15 +43,22 @@ pub(super) fn speculation(reader: &mut Reader<'_>) {
     let counters = reader.draft_counters();
     let tokens_drafted = !drafted.is_empty() || counters.as_ref().is_some_and(|(_, tally, _, _)| tally.tried > 0);
 
-    // Without a type the engine takes one from the draft file, and says nowhere which.
-    let inferred = if asked.is_empty() && draft_file { BTreeSet::from([INFERRED.to_string()]) } else { asked.clone() };
+    let echoes = echoed_types(reader);
+    // Without a type the engine takes one from the draft file. It says which only where an answer repeats it.
+    let from_file = asked.is_empty() && draft_file;
+    let repeated =
+        echoes.first().filter(|first| from_file && first.len() == 1 && echoes.iter().all(|one| one == *first));
+    let inferred = match repeated {
+        Some(types) => types.clone(),
+        None if from_file => BTreeSet::from([INFERRED.to_string()]),
+        None => asked.clone(),
+    };
     // "On" names no type. It speaks for the types asked for only if none of them can be left out in silence.
     let ambiguous = inferred.len() > 1 && inferred.iter().any(|one| SILENTLY_SKIPPED.contains(&one.as_str()));
     // "On" is read together with what was asked, so all that was asked has to be known: the answers repeat it, and
     // where no answer does, command line and environment have both to be there.
-    let echoes = echoed_types(reader);
     let known = if echoes.is_empty() {
-        !reader.facts.argv.is_empty() && environment_is_known(reader)
+        reader.all_sources_are_known()
     } else {
         echoes.iter().all(|echo| *echo == inferred || asked.is_empty() && echo.is_empty())
     };
@@ -99,11 +106,7 @@ pub(super) fn speculation(reader: &mut Reader<'_>) {
         let start = reader.log_start();
         let excerpt = reader.excerpt(reader.log_name, range);
         for setting in ["spec_type", "spec_default"] {
-            let value = if setting == "spec_type" {
-                Value::set(types.iter().cloned())
-            } else {
-                Value::Bool(types.contains(PRESET))
-            };
+            let value = running_value(reader, setting, types);
             reader.state(
                 Statement::new(setting, value, Rung::Acknowledged, "log", reader.log_name, range.clone())
                     .label(label.clone())
@@ -162,8 +165,9 @@ pub(super) fn speculation(reader: &mut Reader<'_>) {
 
     draft_model(reader, running.as_ref(), &asked, off);
     tuning(reader, running.as_ref());
-    positions(reader, running.as_ref(), tokens_drafted);
+    positions(reader, running.as_ref());
     effects(reader, running.as_ref(), &slots, &drafted, counters.as_ref());
+    never_drafts(reader, running.as_ref());
 
     if asked.is_empty() && (on || tokens_drafted) && reader.claim("spec_type").is_none() {
         let effective = running
@@ -264,12 +268,6 @@ fn echoed_types(reader: &Reader<'_>) -> Vec<BTreeSet<String>> {
     echoes
 }
 
-/// Whether a witness for the environment spoke. Without one, a variable may have asked for more.
-fn environment_is_known(reader: &Reader<'_>) -> bool {
-    reader.capture.artifacts.keys().any(|name| name.starts_with("proc_environ") && name.ends_with(".json"))
-        || answer(reader.capture, "meta.json").is_some_and(|meta| meta.value.get("env").is_some_and(Json::is_object))
-}
-
 /// The types that the log says were started: those announced, if the announcement that they are ready follows.
 fn started(reader: &Reader<'_>) -> Option<(BTreeSet<String>, Range<usize>, String)> {
     let log = reader.log.as_ref()?;
@@ -289,6 +287,20 @@ fn show(types: &BTreeSet<String>) -> String {
     types.iter().cloned().collect::<Vec<_>>().join(",")
 }
 
+/// What the running types are to one of the two settings that ask for types. What the preset adds is no answer to the
+/// other one, unless that asks for nothing to run.
+fn running_value(reader: &Reader<'_>, setting: &str, types: &BTreeSet<String>) -> Value {
+    if setting == "spec_default" {
+        return Value::Bool(types.contains(PRESET));
+    }
+    let preset = reader.asked_value("spec_default").is_some_and(|asked| asked.same(&Value::Bool(true)));
+    let adds = match reader.asked_value("spec_type") {
+        Some(Value::Set(asked)) => preset && !asked.is_empty() && !asked.contains(PRESET),
+        _ => false,
+    };
+    Value::set(types.iter().filter(|one| !adds || one.as_str() != PRESET).cloned())
+}
+
 #[allow(clippy::too_many_arguments, reason = "one statement about two settings, spelled out once")]
 fn type_statement(
     reader: &mut Reader<'_>,
@@ -305,11 +317,7 @@ fn type_statement(
         if reader.claim(setting).is_none() {
             continue;
         }
-        let value = if setting == "spec_type" {
-            Value::set(types.iter().cloned())
-        } else {
-            Value::Bool(types.contains(PRESET))
-        };
+        let value = running_value(reader, setting, types);
         reader.state(
             Statement::new(setting, value, rung, witness, artifact, range.clone())
                 .label(label)
@@ -432,36 +440,32 @@ fn tuning(reader: &mut Reader<'_>, running: Option<&BTreeSet<String>>) {
 
 /// The metrics count acceptance by draft position: there are as many positions as the longest draft may have, over
 /// all running types. It says something about one setting only where a single kind of type runs.
-fn positions(reader: &mut Reader<'_>, running: Option<&BTreeSet<String>>, tokens_drafted: bool) {
+fn positions(reader: &mut Reader<'_>, running: Option<&BTreeSet<String>>) {
     let Some(types) = running.filter(|types| !types.is_empty()) else { return };
+    let asked = reader.asked_number("spec_draft_n_max");
+    if asked == Some(0) && types.iter().any(|one| is_draft(one)) {
+        reader.silently(
+            "spec_draft_n_max",
+            Act::Ignores,
+            "0 does not switch drafting off: one token a step is drafted",
+            "remove --spec-type to switch speculation off",
+        );
+    }
     if reader.claim("spec_draft_n_max").is_none() || !types.iter().all(|one| is_draft(one)) {
         return;
     }
-    let asked = reader.asked_number("spec_draft_n_max");
-    match reader.draft_positions() {
-        Some((artifact, positions, range)) => {
-            reader.state(
-                Statement::new("spec_draft_n_max", Value::Int(positions), Rung::Exercised, "metrics", &artifact, range)
-                    .note("acceptance is counted for so many draft positions"),
-            );
-            if asked.is_some_and(|asked| positions < asked) {
-                reader.silently(
-                    "spec_draft_n_max",
-                    Act::Adjusts { to: Some(Value::Int(positions)) },
-                    "limited in silence to what the draft can predict",
-                    "ask for no more than the model has prediction heads",
-                );
-            }
-        }
-        None if asked == Some(0) && tokens_drafted => {
-            reader.silently(
-                "spec_draft_n_max",
-                Act::Ignores,
-                "0 does not switch drafting off: one token a step is drafted",
-                "remove --spec-type to switch speculation off",
-            );
-        }
-        None => {}
+    let Some((artifact, positions, range)) = reader.draft_positions() else { return };
+    reader.state(
+        Statement::new("spec_draft_n_max", Value::Int(positions), Rung::Exercised, "metrics", &artifact, range)
+            .note("acceptance is counted for so many draft positions"),
+    );
+    if asked.is_some_and(|asked| positions < asked) {
+        reader.silently(
+            "spec_draft_n_max",
+            Act::Adjusts { to: Some(Value::Int(positions)) },
+            "limited in silence to what the draft can predict",
+            "ask for no more than the model has prediction heads",
+        );
     }
 }
 
@@ -488,8 +492,13 @@ fn effects(
             }
             continue;
         }
-        // Tokens drafted from the text so far are no merit of the draft model.
-        let attributable = setting != "spec_draft_model" || only_drafts;
+        // A drafted token does not say which of the running types drafted it: it is a merit of a setting only where all
+        // that run are what that setting asks for.
+        let attributable = match setting {
+            "spec_draft_model" => only_drafts,
+            "spec_default" => running.is_some_and(|types| !types.is_empty() && types.iter().all(|one| one == PRESET)),
+            _ => running.is_some_and(|types| !types.is_empty()),
+        };
         for (artifact, range, pointer, on) in slots {
             let unused = setting == "spec_draft_model"
                 && running.is_some_and(|types| !types.is_empty() && !types.iter().any(|one| is_draft(one)));
@@ -509,6 +518,16 @@ fn effects(
             }
         }
         if !attributable {
+            let how = match (setting, running) {
+                (_, None) => "start it with -lv 4: something may draft, and only that log names what",
+                ("spec_default", Some(_)) => "ask for no other type: tokens do not say which of the types drafted them",
+                _ => "ask for draft-* types only: tokens do not say which of the types drafted them",
+            };
+            if slots.iter().any(|(_, _, _, on)| *on) || !drafted.is_empty() {
+                if let Some(effect) = reader.claim_mut(setting).and_then(|claim| claim.effect.as_mut()) {
+                    effect.settle = how.to_string();
+                }
+            }
             continue;
         }
         for exchange in reader.exchanges.clone() {
@@ -546,6 +565,56 @@ fn effects(
         }
         if drafted.is_empty() && counters.is_none() {
             from_log(reader, setting, longest);
+        }
+    }
+}
+
+/// Limits that no draft can meet: nothing is ever drafted by a draft-* type then.
+pub(super) fn unmeetable(reader: &Reader<'_>) -> Vec<(&'static str, String)> {
+    // 0 still drafts one token.
+    let longest = reader.asked_number("spec_draft_n_max").unwrap_or(3).max(1);
+    let least = reader.asked_number("spec_draft_n_min").filter(|least| *least > longest).map(|least| {
+        let why = format!("the least number of draft tokens ({least}) is above the greatest ({longest})");
+        ("spec_draft_n_min", why)
+    });
+    let asked = reader.asked_value("spec_draft_p_min").and_then(|value| value.number());
+    let probable = asked
+        .filter(|least| *least > 1.0)
+        .map(|least| ("spec_draft_p_min", format!("no token is as probable as {least}")));
+    least.into_iter().chain(probable).collect()
+}
+
+/// What such limits mean for the effect of what they apply to.
+fn never_drafts(reader: &mut Reader<'_>, running: Option<&BTreeSet<String>>) {
+    let Some(types) = running.filter(|types| types.iter().any(|one| is_draft(one))) else { return };
+    let works = reader.evidence.iter().any(|one| {
+        SPECULATION.contains(&one.setting.as_str()) && matches!(one.seen, Seen::Tally(tally) if tally.kept > 0)
+    });
+    if !reader.is_known_release() || works && types.iter().all(|one| is_draft(one)) {
+        return;
+    }
+    let only_drafts = types.iter().all(|one| is_draft(one));
+    for (setting, why) in unmeetable(reader) {
+        let place =
+            reader.claim(setting).and_then(|claim| claim.origins.first()).and_then(|origin| origin.locus.clone());
+        let Some(place) = place else { continue };
+        for about in ["spec_draft_model", "spec_type"] {
+            if reader.claim(about).is_none() || about == "spec_type" && !only_drafts {
+                continue;
+            }
+            reader.state(
+                Statement::new(
+                    about,
+                    Value::Bool(false),
+                    Rung::Acknowledged,
+                    "process",
+                    &place.artifact,
+                    place.start..place.end,
+                )
+                .label(place.label.clone())
+                .note(format!("{why}: this engine is known to draft nothing then, in silence"))
+                .effect(Seen::Off),
+            );
         }
     }
 }

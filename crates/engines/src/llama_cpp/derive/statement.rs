@@ -1,6 +1,5 @@
 //! Building one piece of evidence.
 
-use crate::llama_cpp::artifacts::answer;
 use crate::llama_cpp::reader::Reader;
 use ascertain_model::{Act, Asked, Evidence, Intervention, Locus, Rung, Seen, StartId, Subject, Value, Voice};
 use std::ops::Range;
@@ -178,7 +177,7 @@ impl Reader<'_> {
 
     /// Whether a missing line that this verbosity prints is a statement: the release is known to print it, and the log
     /// is of this start and whole.
-    pub(super) fn is_silence_evidence(&self, verbosity: i64) -> bool {
+    pub(super) fn is_silence_evidence(&self, verbosity: u8) -> bool {
         self.is_known_release()
             && self.foreign_log.is_none()
             && self.log.as_ref().is_some_and(|log| log.would_show(verbosity))
@@ -190,13 +189,6 @@ impl Reader<'_> {
         lines.first().map_or(0, |line| line.range.start)..lines.last().map_or(0, |line| line.range.end)
     }
 
-    /// Whether a witness for the environment spoke. Without one, a variable may have asked for more.
-    pub(super) fn environment_is_known(&self) -> bool {
-        self.capture.artifacts.keys().any(|name| name.starts_with("proc_environ") && name.ends_with(".json"))
-            || answer(self.capture, "meta.json")
-                .is_some_and(|meta| meta.value.get("env").is_some_and(serde_json::Value::is_object))
-    }
-
     /// Configuration files that were read at the start and are not among the evidence.
     pub(super) fn lost_files(&self) -> Vec<(String, Locus, String)> {
         let lines = self.log.iter().filter(|_| self.foreign_log.is_none()).flat_map(|log| &log.lines);
@@ -204,9 +196,7 @@ impl Reader<'_> {
             .filter_map(|line| {
                 let (_, path) = line.text.split_once("using config file: ")?;
                 let here = self.facts.config_files.iter().any(|file| file.path == path);
-                (!here).then(|| {
-                    (path.to_string(), self.line_locus(line), crate::text::excerpt(line.text.as_bytes()))
-                })
+                (!here).then(|| (path.to_string(), self.line_locus(line), crate::text::excerpt(line.text.as_bytes())))
             })
             .collect()
     }

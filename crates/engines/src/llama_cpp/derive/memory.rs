@@ -1,0 +1,123 @@
+//! How the file of the model is in memory: mapped, locked, or read.
+
+use super::statement::Statement;
+use crate::llama_cpp::artifacts::answer;
+use crate::llama_cpp::reader::Reader;
+use ascertain_model::{Asked, Rung, Value};
+use serde_json::Value as Json;
+use std::ops::Range;
+
+/// Whether the process has the file of its model mapped. Not having it among the mapped files says so only where
+/// nothing is mapped that could be it under another name: a link is shown as the file it leads to.
+fn mapped(reader: &Reader<'_>) -> Option<bool> {
+    let maps = std::str::from_utf8(reader.capture.bytes("maps_files.txt")?).ok()?;
+    let whole = reader.capture.entry("maps_files.txt").is_none_or(|entry| entry.partial.is_none());
+    let model = reader.asked_text("model")?;
+    let process = answer(reader.capture, "process.json");
+    let about = |name: &str| process.as_ref().and_then(|process| process.value.get(name)).and_then(Json::as_str);
+    let path = match about("cwd") {
+        Some(cwd) if !model.starts_with('/') => format!("{cwd}/{}", model.trim_start_matches("./")),
+        _ => model.to_string(),
+    };
+    let lines = || maps.lines().filter(|line| line.starts_with('/'));
+    let executable = about("exe").or_else(|| reader.facts.argv.first().map(|word| word.text.as_str()));
+    if lines().any(|line| line.strip_suffix(" (deleted)").unwrap_or(line) == path) {
+        return Some(true);
+    }
+    let is_known = |line: &str| {
+        let name = line.rsplit('/').next().unwrap_or(line);
+        let is_library = name.ends_with(".so") || name.contains(".so.");
+        is_library || line.starts_with("/dev/") || line.starts_with("/usr/") || Some(line) == executable
+    };
+    // Tensors that were sent elsewhere leave nothing to map.
+    let moved = reader.claim("override_tensor").is_some();
+    (whole && !moved && lines().next().is_some() && lines().all(is_known)).then_some(false)
+}
+
+/// The kibibytes that the kernel counts as locked, and where it says so.
+fn locked(reader: &Reader<'_>) -> Option<(u64, Range<usize>)> {
+    let text = std::str::from_utf8(reader.capture.bytes("proc_status.txt")?).ok()?;
+    let at = text.find("VmLck:")?;
+    let line = text[at..].lines().next().unwrap_or("");
+    let locked = line.split_whitespace().nth(1)?.parse().ok()?;
+    Some((locked, at..at + line.len()))
+}
+
+/// Mapped or not, as the kernel lists it.
+pub(super) fn memory_map(reader: &mut Reader<'_>) {
+    if !reader.is_running() {
+        return;
+    }
+    let Some(mapped) = mapped(reader) else { return };
+    let locked = locked(reader).map(|(locked, _)| locked);
+    let length = reader.capture.bytes("maps_files.txt").map_or(0, <[u8]>::len);
+    let note = if mapped { "the file of the model is mapped" } else { "the file of the model is not mapped" };
+    let asked = match reader.claim("load_mode").map(|claim| &claim.asked) {
+        Some(Asked::Auto) => Some("auto".to_string()),
+        _ => reader.asked_value("load_mode").map(|asked| asked.to_string()),
+    };
+    let mut say = |setting: &str, value: Value| {
+        reader.state(
+            Statement::new(setting, value, Rung::Exercised, "process", "maps_files.txt", 0..length)
+                .label("files")
+                .excerpt(note)
+                .note(note),
+        );
+    };
+    say("mmap", Value::Bool(mapped));
+    match (asked.as_deref(), locked) {
+        (Some("auto" | "mmap" | "none"), Some(0)) if mapped => say("load_mode", Value::text("mmap")),
+        // Nothing tells a plain read from a direct one; only one of them was asked for.
+        (Some("none"), Some(0)) => say("load_mode", Value::text("none")),
+        (Some("mmap"), Some(0)) => say("load_mode", Value::text("not mapped")),
+        _ => {}
+    }
+    // Another request for the same field did not change what this one asks for.
+    if reader.asked_value("mmap").is_some_and(|asked| asked.same(&Value::Bool(mapped))) {
+        reader.interventions.retain(|act| act.setting != "mmap" || act.locus.is_some());
+    }
+}
+
+/// The kernel counts locked memory. Some of it can be locked although the whole was not, which the engine warns of.
+pub(super) fn memory_lock(reader: &mut Reader<'_>) {
+    let Some((locked, range)) = locked(reader) else { return };
+    if locked == 0 {
+        return;
+    }
+    let failed =
+        reader.log.as_ref().is_some_and(|log| log.lines.iter().any(|line| line.text.contains("failed to mlock")));
+    let silent = reader.foreign_log.is_some() || reader.log.as_ref().is_none_or(|log| !log.would_show(2));
+    if failed || silent {
+        return;
+    }
+    let note = "memory is locked, and the complete log has no warning that a part could not be";
+    if let Some(asked) = reader.asked_value("load_mode")
+        && asked.to_string().contains("mlock")
+    {
+        // The model file stays mapped in one of the two modes and not in the other.
+        let value = match mapped(reader) {
+            Some(true) => "mmap+mlock",
+            Some(false) => "mlock",
+            None => return,
+        };
+        reader.state(
+            Statement::new(
+                "load_mode",
+                Value::text(value),
+                Rung::Exercised,
+                "process",
+                "proc_status.txt",
+                range.clone(),
+            )
+            .label("VmLck")
+            .note(note),
+        );
+    }
+    if reader.claim("mlock").is_some() {
+        reader.state(
+            Statement::new("mlock", Value::Bool(true), Rung::Exercised, "process", "proc_status.txt", range)
+                .label("VmLck")
+                .note(note),
+        );
+    }
+}
