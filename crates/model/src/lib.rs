@@ -5,7 +5,7 @@
 //! capture worth keeping and a golden test worth trusting.
 //!
 //! The flow is one way: an engine reads a [`Capture`] into a [`Case`] (claims, evidence, interventions, gaps), the
-//! [`judge`](judge::judge) turns the case into a [`Judgement`](judge::Judgement), and the binary renders it.
+//! [`judge`](judge::judge) turns the case into a [`Judgement`], and the binary renders it.
 
 pub mod capture;
 pub mod case;

@@ -28,16 +28,16 @@
 //! | `general.name`, `general.type`, `general.size_label` | for people | no difference |
 //! | `ARCH.block_count` | blocks, predictors included | refused: `key not found in model` |
 //! | `ARCH.context_length` | `n_ctx_train`, to which slots are capped | refused: `key not found in model` |
-//! | `ARCH.embedding_length` | [`EMBEDDING`] | refused: `key not found in model` |
-//! | `ARCH.feed_forward_length` | [`FEED_FORWARD`] | refused: `ffn_gate.weight` `has wrong shape` |
-//! | `ARCH.attention.head_count` | [`HEADS`] | refused: `attn_q.weight` `has wrong shape` |
-//! | `ARCH.attention.head_count_kv` | [`KV_HEADS`] | refused: `attn_k.weight` `has wrong shape` |
-//! | `ARCH.attention.key_length`, `.value_length` | [`HEAD_SIZE`] | the same, as embedding by heads |
+//! | `ARCH.embedding_length` | `EMBEDDING` | refused: `key not found in model` |
+//! | `ARCH.feed_forward_length` | `FEED_FORWARD` | refused: `ffn_gate.weight` `has wrong shape` |
+//! | `ARCH.attention.head_count` | `HEADS` | refused: `attn_q.weight` `has wrong shape` |
+//! | `ARCH.attention.head_count_kv` | `KV_HEADS` | refused: `attn_k.weight` `has wrong shape` |
+//! | `ARCH.attention.key_length`, `.value_length` | `HEAD_SIZE` | the same, as embedding by heads |
 //! | `ARCH.attention.layer_norm_rms_epsilon` | 1e-6 | refused: `key not found in model` |
-//! | `ARCH.rope.freq_base`, `.dimension_count` | 10000, [`HEAD_SIZE`] | the same by default |
-//! | `qwen35.rope.dimension_sections` | [`ROPE_SECTIONS`] | refused: `key not found in model` |
+//! | `ARCH.rope.freq_base`, `.dimension_count` | 10000, `HEAD_SIZE` | the same by default |
+//! | `qwen35.rope.dimension_sections` | `ROPE_SECTIONS` | refused: `key not found in model` |
 //! | `qwen35.ssm.*` (five keys) | shape of linear attention | refused: `key not found in model` |
-//! | `qwen35.full_attention_interval` | [`FULL_ATTENTION_INTERVAL`] | the same by default |
+//! | `qwen35.full_attention_interval` | `FULL_ATTENTION_INTERVAL` | the same by default |
 //! | `qwen35.nextn_predict_layers` | how many last blocks predict | refused: `blk.4.ssm_conv1d.weight` `not found` |
 //! | `tokenizer.ggml.model` | `gpt2`, byte-level pairs | refused: `key not found in model` |
 //! | `tokenizer.ggml.pre` | `qwen2` | warned: `missing pre-tokenizer type, using: 'default'` |
