@@ -313,7 +313,9 @@ impl Redactor {
             .map(|argument| {
                 if after {
                     after = false;
-                    return MARK.to_owned();
+                    // An empty key is no secret, and that it is empty must not get lost.
+                    let is_empty = argument.chars().all(|c| c == ',' || c.is_whitespace());
+                    return if is_empty { argument.clone() } else { MARK.to_owned() };
                 }
                 if let Some((flag, _)) = argument.split_once('=').filter(|(flag, _)| self.secret_flag(flag)) {
                     return format!("{flag}={MARK}");

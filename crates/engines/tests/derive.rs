@@ -327,6 +327,18 @@ fn keys() {
             ],
         },
         Situation {
+            name: "a blank is a key",
+            recording: "skulk-plain",
+            change: |made| {
+                made.argv(&["--api-key", " "]).put("props_without_key.json", TURNED_AWAY).replace(
+                    "log.txt",
+                    "CORS is set to allow all origins ('*') and no API key is set",
+                    "-",
+                )
+            },
+            gives: &[("api_key", "confirmed")],
+        },
+        Situation {
             name: "a file that may be empty, and an environment that is not known",
             recording: "skulk-plain",
             change: |made| {

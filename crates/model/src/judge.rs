@@ -494,7 +494,10 @@ fn judge_effect(case: &Case, claim: &Claim, value: &Verdict, evidence: &[Evidenc
             Verdict::Contradicted { between, .. } => between.0,
             _ => Rung::Delivered,
         };
-        return Some(broke(from.min(rung), rung, "it is not running, so nothing can come of it"));
+        // What was seen to fail says more than that it is off.
+        let failed = of_this_start.iter().filter(|one| one.seen == Seen::Off && one.rung == Rung::Exercised);
+        let note = failed.filter_map(|one| one.note.as_deref()).min();
+        return Some(broke(from.min(rung), rung, note.unwrap_or("it is not running, so nothing can come of it")));
     }
     if idle_everywhere && steps >= spec.enough_steps.max(1) {
         let diagnosis = format!("0 accepted in {steps} steps: the server says so, the traffic does not");

@@ -9,7 +9,7 @@ use ascertain_model::{Act, Finding, Intervention, Severity, State};
 
 impl Reader<'_> {
     pub(super) fn messages(&mut self) {
-        let Some(log) = &self.log else { return };
+        let Some(log) = self.log.as_ref().filter(|_| self.foreign_log.is_none()) else { return };
         let data = self.data;
         let Ok(keys) = AhoCorasick::new(data.messages.iter().map(|(_, template)| template.key())) else { return };
         let mut acts = Vec::new();

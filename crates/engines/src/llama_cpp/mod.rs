@@ -225,6 +225,8 @@ fn wants(facts: &ProcessFacts, files: &[(String, String)]) -> Wants {
     wants.log_file = last("log_file").map(|file| absolute(&file));
     wants.log_beginnings = log::MARKERS.map(str::to_string).into();
     let host = last("host").unwrap_or_else(|| "127.0.0.1".to_string());
+    // Nothing is taken for the loopback address of IPv6.
+    let host = if host.is_empty() { "::1".to_string() } else { host };
     wants.address = Some(if host.ends_with(".sock") {
         Address::Unix { path: absolute(&host) }
     } else {

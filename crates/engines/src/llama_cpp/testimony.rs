@@ -230,7 +230,7 @@ impl Reader<'_> {
                         },
                     };
                     // `[::1]:8080` has a template of its own; the plain one takes the bracket for the host.
-                    if raw == "[" {
+                    if raw.starts_with('[') && testimony.setting == "host" {
                         continue;
                     }
                     let Some(setting) = data.setting(&testimony.setting) else { continue };

@@ -20,7 +20,7 @@ pub(super) fn api_key(reader: &mut Reader<'_>) {
         .copied()
         .filter(|setting| {
             let mut mine = reader.intent.asks.iter().filter(|ask| ask.name == *setting);
-            mine.all(|ask| ask.text.trim().is_empty())
+            mine.all(|ask| ask.text.is_empty())
         })
         .collect();
     for setting in &empty {
@@ -28,7 +28,7 @@ pub(super) fn api_key(reader: &mut Reader<'_>) {
         reader.silently(setting, Act::Ignores, "an empty key is no key", "give a key, or remove it");
     }
     let full: Vec<&str> = settings.iter().copied().filter(|setting| !empty.contains(setting)).collect();
-    // A key that is not empty is always added. A file may hold none.
+    // A text may hold no key (a comma), a file may be empty.
     let unseen = !reader.all_sources_are_known();
     let shared = full.len() > 1;
     let why = if shared {

@@ -293,7 +293,11 @@ pub(super) fn context_shift(reader: &mut Reader<'_>) {
         }
         return;
     }
-    let Some((range, label, _)) = reader.first_line("slot context shift, n_keep") else { return };
+    let shift = reader.log.as_ref().and_then(|log| {
+        let line = log.lines.iter().find(|line| line.text.contains("slot context shift, n_keep"))?;
+        Some((line.range.clone(), format!("line {}", line.number)))
+    });
+    let Some((range, label)) = shift else { return };
     let start = reader.log_start();
     reader.state(
         Statement::new("context_shift", Value::Bool(true), Rung::Exercised, "log", reader.log_name, range)

@@ -27,7 +27,7 @@ fn mapped(reader: &Reader<'_>) -> Option<bool> {
     let is_known = |line: &str| {
         let name = line.rsplit('/').next().unwrap_or(line);
         let is_library = name.ends_with(".so") || name.contains(".so.");
-        is_library || line.starts_with("/dev/") || line.starts_with("/usr/") || Some(line) == executable
+        is_library || line.starts_with("/dev/") || line.starts_with("/usr/lib/locale/") || Some(line) == executable
     };
     // Tensors that were sent elsewhere leave nothing to map.
     let moved = reader.claim("override_tensor").is_some();

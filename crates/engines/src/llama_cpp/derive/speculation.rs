@@ -272,7 +272,7 @@ fn echoed_types(reader: &Reader<'_>) -> Vec<BTreeSet<String>> {
 fn started(reader: &Reader<'_>) -> Option<(BTreeSet<String>, Range<usize>, String)> {
     let log = reader.log.as_ref()?;
     let mut types = BTreeSet::new();
-    for line in &log.lines {
+    for line in log.start() {
         if let Some((_, rest)) = line.text.split_once("adding speculative implementation '") {
             types.insert(rest.split('\'').next().unwrap_or(rest).to_string());
         }
@@ -517,16 +517,24 @@ fn effects(
                 );
             }
         }
+        every_request_failed(reader, setting);
         if !attributable {
-            let how = match (setting, running) {
-                (_, None) => "start it with -lv 4: something may draft, and only that log names what",
-                ("spec_default", Some(_)) => "ask for no other type: tokens do not say which of the types drafted them",
-                _ => "ask for draft-* types only: tokens do not say which of the types drafted them",
-            };
-            if slots.iter().any(|(_, _, _, on)| *on) || !drafted.is_empty() {
-                if let Some(effect) = reader.claim_mut(setting).and_then(|claim| claim.effect.as_mut()) {
-                    effect.settle = how.to_string();
+            let how = match (setting, running, reader.lost_files().first()) {
+                (_, None, Some((path, _, _))) => format!(
+                    "{} was read at the start and may have asked for other types: bring it back, or start the server with -lv 4",
+                    crate::text::safe(path)
+                ),
+                (_, None, None) => "start it with -lv 4: something may draft, and only that log names what".to_string(),
+                ("spec_default", ..) => {
+                    "ask for no other type: tokens do not say which of the types drafted them".to_string()
                 }
+                _ => "ask for draft-* types only: tokens do not say which of the types drafted them".to_string(),
+            };
+            let drafts = slots.iter().any(|(_, _, _, on)| *on) || !drafted.is_empty();
+            if let Some(effect) = reader.claim_mut(setting).and_then(|claim| claim.effect.as_mut())
+                && drafts
+            {
+                effect.settle = how;
             }
             continue;
         }
@@ -617,6 +625,29 @@ fn never_drafts(reader: &mut Reader<'_>, running: Option<&BTreeSet<String>>) {
             );
         }
     }
+}
+
+/// Requests were sent to see drafting at work, and none was answered with tokens: whatever it says, it does not work.
+fn every_request_failed(reader: &mut Reader<'_>, setting: &str) {
+    let sent: Vec<Exchange> = reader
+        .exchanges
+        .iter()
+        .filter(|exchange| exchange.artifact.starts_with("exercise_speculation"))
+        .cloned()
+        .collect();
+    // Turned away for want of a key, or asked too fast, is no failure of drafting.
+    let failed = |exchange: &&Exchange| exchange.status == 0 || exchange.status >= 500;
+    let Some(first) = sent.iter().find(failed) else { return };
+    if !sent.iter().all(|exchange| failed(&exchange)) {
+        return;
+    }
+    let how = if first.status == 0 { "without an answer".to_string() } else { format!("with status {}", first.status) };
+    reader.state(
+        Statement::new(setting, Value::Bool(false), Rung::Exercised, "traffic", &first.artifact, first.range.clone())
+            .excerpt(format!("{} requests, all ended {how}", sent.len()))
+            .note(format!("every request for tokens ends {how}"))
+            .effect(Seen::Off),
+    );
 }
 
 /// The counts that the log prints after each request, for when nothing else was asked.

@@ -112,9 +112,10 @@ impl Reader<'_> {
         });
     }
 
+    /// The first line of the start with these words. What comes later may hold the words of a client.
     pub(super) fn first_line(&self, words: &str) -> Option<(Range<usize>, String, String)> {
         let log = self.log.as_ref()?;
-        let line = log.lines.iter().find(|line| line.text.contains(words))?;
+        let line = log.start().iter().find(|line| line.text.contains(words))?;
         Some((line.range.clone(), format!("line {}", line.number), line.text.to_string()))
     }
 
@@ -191,7 +192,7 @@ impl Reader<'_> {
 
     /// Configuration files that were read at the start and are not among the evidence.
     pub(super) fn lost_files(&self) -> Vec<(String, Locus, String)> {
-        let lines = self.log.iter().filter(|_| self.foreign_log.is_none()).flat_map(|log| &log.lines);
+        let lines = self.log.iter().filter(|_| self.foreign_log.is_none()).flat_map(|log| log.start());
         lines
             .filter_map(|line| {
                 let (_, path) = line.text.split_once("using config file: ")?;
