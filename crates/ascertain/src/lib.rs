@@ -81,7 +81,13 @@ pub fn wants(located: &Located) -> Wants {
 
 /// Judges a capture.
 pub fn verify(capture: &Capture, strict: bool) -> Result<Report, Failure> {
-    let engine = by_capture(capture).unwrap_or(ascertain_engines::ENGINES[0]);
+    let Some(engine) = by_capture(capture) else {
+        // Evidence without a process may be of any engine; there is one so far. What names another program is of none.
+        if let Some(program) = ascertain_engines::program_of(capture) {
+            return Err(Failure::new(format!("the evidence is of {program}, which is no engine that ascertain knows")));
+        }
+        return Ok(report(capture, ascertain_engines::ENGINES[0], strict));
+    };
     Ok(report(capture, engine, strict))
 }
 
@@ -113,7 +119,12 @@ fn report(capture: &Capture, engine: &dyn Engine, strict: bool) -> Report {
         },
         verdict: judgement.whole.word(),
         answer: answer(&judgement, state == "silent", why.as_deref()),
-        exit_code: judgement.whole.exit_code(strict),
+        // Whoever acts on the exit code wants a server that serves.
+        exit_code: if state == "silent" && judgement.whole == Whole::Unproven {
+            1
+        } else {
+            judgement.whole.exit_code(strict)
+        },
         claims: claim_lines(&reading.case, &judgement),
         unasked: reading.unasked.iter().map(Into::into).collect(),
         findings: reading.findings.iter().map(Into::into).collect(),
@@ -141,7 +152,7 @@ fn answer(judgement: &Judgement, silent: bool, why: Option<&str>) -> String {
     let settings = |count: usize| if count == 1 { "1 setting".to_string() } else { format!("{count} settings") };
     match judgement.whole {
         Whole::Impostor => format!(
-            "The process that answers is not the one meant: {}.",
+            "What answers is not, or not surely, the one meant: {}.",
             why.unwrap_or("another one holds its address")
         ),
         Whole::Failed => format!("The server did not start: {}", why.unwrap_or("it never became ready")),
@@ -164,12 +175,22 @@ fn answer(judgement: &Judgement, silent: bool, why: Option<&str>) -> String {
             let unproven = names(&|verdict| {
                 matches!(verdict, Verdict::Unproven { .. } | Verdict::Stale | Verdict::NotApplicable { .. })
             });
-            format!(
-                "Nothing contradicts it, but {} of {} not proven ({}).",
-                unproven.len(),
-                settings(all),
-                list(&unproven)
-            )
+            let in_force = |name: &&str| {
+                judgement
+                    .claims
+                    .iter()
+                    .any(|judged| judged.claim.setting == **name && matches!(judged.verdict, Verdict::Confirmed { .. }))
+            };
+            if unproven.iter().all(in_force) {
+                format!("As intended, but not yet seen at work: {}.", list(&unproven))
+            } else {
+                format!(
+                    "Nothing contradicts it, but {} of {} not proven ({}).",
+                    unproven.len(),
+                    settings(all),
+                    list(&unproven)
+                )
+            }
         }
         Whole::Adjusted => {
             let adjusted = names(&|verdict| matches!(verdict, Verdict::Adjusted { .. }));

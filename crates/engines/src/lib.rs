@@ -98,6 +98,15 @@ pub fn by_executable(path: &str) -> Option<&'static dyn Engine> {
 
 /// The engine of a capture: from the command line it recorded.
 pub fn by_capture(capture: &Capture) -> Option<&'static dyn Engine> {
+    programs(capture).iter().find_map(|word| by_executable(word))
+}
+
+/// The program that a capture says it is of, safe to show.
+pub fn program_of(capture: &Capture) -> Option<String> {
+    programs(capture).first().map(|word| text::safe(word))
+}
+
+fn programs(capture: &Capture) -> Vec<String> {
     let words = |name: &str, pointer: &str| -> Vec<String> {
         capture
             .bytes(name)
@@ -110,10 +119,7 @@ pub fn by_capture(capture: &Capture) -> Option<&'static dyn Engine> {
         .bytes("process.json")
         .and_then(|bytes| serde_json::from_slice::<serde_json::Value>(bytes).ok())
         .and_then(|value| value.get("exe").and_then(|exe| exe.as_str()).map(str::to_string));
-    exe.into_iter()
-        .chain(words("proc_cmdline.json", ""))
-        .chain(words("meta.json", "/argv"))
-        .find_map(|word| by_executable(&word))
+    exe.into_iter().chain(words("proc_cmdline.json", "")).chain(words("meta.json", "/argv")).collect()
 }
 
 #[cfg(test)]

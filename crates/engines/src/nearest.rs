@@ -31,18 +31,32 @@ pub fn nearest<'a>(name: &str, known: impl IntoIterator<Item = &'a str>, most: u
     if name.len() > 128 {
         return Vec::new();
     }
-    let allowed = (name.chars().count() / 3).clamp(1, 5);
+    let known: Vec<&str> = known.into_iter().collect();
+    // What all names begin with, a prefix of variables or two dashes, tells nothing of what was meant.
+    let shared = match known.split_first() {
+        Some((first, rest)) if !rest.is_empty() => rest.iter().fold(*first, |shared, real| {
+            let same = shared.char_indices().zip(real.chars()).take_while(|((_, a), b)| a == b).last();
+            &shared[..same.map_or(0, |((at, char), _)| at + char.len_utf8())]
+        }),
+        _ => "",
+    };
+    let own = name.strip_prefix(shared).unwrap_or(name);
+    let allowed = (own.chars().count() / 3).clamp(1, 5);
     let mut found: Vec<(usize, &str)> = known
         .into_iter()
         .map(|real| (distance(name, real), real))
         .filter(|(far, real)| {
             *far <= allowed
-                || (name.len() >= 6 && (real.starts_with(name) || name.starts_with(real) && real.len() >= 6))
+                || (own.len() >= 3
+                    && name.len() >= 6
+                    && (real.starts_with(name) || name.starts_with(real) && real.len() >= 6))
         })
         .collect();
     found.sort();
     found.dedup();
-    found.into_iter().take(most).map(|(_, real)| real.to_string()).collect()
+    // Where one is much nearer, the others are not meant.
+    let best = found.first().map_or(0, |(far, _)| *far);
+    found.into_iter().filter(|(far, _)| *far <= best + 2).take(most).map(|(_, real)| real.to_string()).collect()
 }
 
 #[cfg(test)]
@@ -60,5 +74,13 @@ mod tests {
         assert_eq!(nearest("--spec-tpye", known, 3), ["--spec-type"]);
         assert!(nearest("--zzzzzz", known, 3).is_empty());
         assert_eq!(nearest("LLAMA_ARG_CTX", ["LLAMA_ARG_CTX_SIZE"], 1), ["LLAMA_ARG_CTX_SIZE"]);
+    }
+
+    #[test]
+    fn a_shared_prefix_makes_nothing_near() {
+        let known = ["LLAMA_ARG_FIT_CTX", "LLAMA_ARG_CTX_SIZE", "LLAMA_ARG_CPU_MOE", "LLAMA_ARG_DEVICE"];
+        assert!(nearest("LLAMA_ARG_FOO_BAR", known, 3).is_empty());
+        assert_eq!(nearest("LLAMA_ARG_CTXSIZE", known, 3), ["LLAMA_ARG_CTX_SIZE"]);
+        assert_eq!(nearest("LLAMA_ARG_CTX", known, 3), ["LLAMA_ARG_CTX_SIZE"]);
     }
 }

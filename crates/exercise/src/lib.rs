@@ -116,7 +116,8 @@ fn send(server: &Server, post: &Post, each: Duration, begun: Instant) -> Sent {
                 "request": asked, "sent_ms": sent_ms, "done_ms": done_ms,
                 "status": answer.status, "truncated": answer.truncated, "body": body(&answer.body),
             }),
-            answered: !answer.truncated,
+            // A server in trouble is not asked again. A refusal of what was sent is an answer.
+            answered: !answer.truncated && answer.status != 429 && answer.status < 500,
         },
         Err(error) => Sent {
             record: json!({ "request": asked, "sent_ms": sent_ms, "done_ms": done_ms, "failed": error.to_string() }),

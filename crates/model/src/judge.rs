@@ -552,8 +552,11 @@ fn remedy(
         Verdict::Unproven { .. } if matches!(case.state, State::Impostor { .. }) => {
             Some("find out who answers, and end it or ask for it instead".to_string())
         }
-        Verdict::Unproven { .. } => {
-            Some(claim.settle.clone().unwrap_or_else(|| "nothing in this release is known to state it".to_string()))
-        }
+        Verdict::Unproven { .. } => Some(
+            claim
+                .settle
+                .clone()
+                .unwrap_or_else(|| "no witness of this release states it: judge it by its effect".to_string()),
+        ),
     }
 }

@@ -34,7 +34,7 @@ Examples:
   ascertain demo                             see it work with nothing installed
 
 Exit codes: 0 all confirmed, or adjusted by the engine; 1 something is not in force, has no
-effect or is unknown, or the server did not start; 2 could not do the job; 3 something is not
+effect or is unknown, or the server did not start or does not answer; 2 could not do the job; 3 something is not
 proven (with --strict); 4 the process that answers is not the one meant."
 )]
 pub struct Cli {

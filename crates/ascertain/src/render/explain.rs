@@ -50,10 +50,12 @@ fn head(report: &Report, claim: &ClaimLine, paint: Paint, out: &mut dyn Write) -
             paragraph("because:   ", &by.text, paint, out)?;
         }
         if let (Some(locus), Some(excerpt)) = (&by.locus, &by.excerpt) {
-            let source = by.source.as_ref().map(|source| format!("  [{source}]")).unwrap_or_default();
             let [start, end] = locus.bytes;
-            let text = format!("{} {}, bytes {start}–{end}: {excerpt}{source}", locus.artifact, locus.label);
+            let text = format!("{} {}, bytes {start}–{end}: {excerpt}", locus.artifact, locus.label);
             paragraph("           │ ", &text, paint, out)?;
+        }
+        if let Some(source) = &by.source {
+            paragraph("in source: ", source, paint, out)?;
         }
     }
     if !claim.nearest.is_empty() {

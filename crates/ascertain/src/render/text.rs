@@ -142,8 +142,7 @@ fn details(claim: &ClaimLine, paint: Paint, verbose: bool, report_failed: bool, 
         if let Some(by) = &claim.by
             && let (Some(locus), Some(excerpt)) = (&by.locus, &by.excerpt)
         {
-            let source = by.source.as_ref().map(|source| format!("  [{source}]")).unwrap_or_default();
-            say(&format!("{} {}: {excerpt}{source}", locus.artifact, locus.label), "│ ")?;
+            say(&format!("{} {}: {excerpt}", locus.artifact, locus.label), "│ ")?;
         }
     }
     for origin in claim.origin.iter().filter(|origin| origin.overridden) {
@@ -227,7 +226,11 @@ fn findings(report: &Report, paint: Paint, verbose: bool, out: &mut dyn Write) -
         writeln!(
             out,
             "{}",
-            paint.dim(&format!("{}{hidden} more with -v", if report.findings.len() > hidden { "" } else { "\n" }))
+            paint.dim(&format!(
+                "{}{hidden} more {} with -v",
+                if report.findings.len() > hidden { "" } else { "\n" },
+                if hidden == 1 { "remark" } else { "remarks" }
+            ))
         )?;
     }
     Ok(())
@@ -257,16 +260,20 @@ fn witnesses(report: &Report, paint: Paint, verbose: bool, out: &mut dyn Write) 
     let mut spoke = Vec::new();
     let mut silent = Vec::new();
     for witness in &report.witnesses {
+        // Whether to send requests is the user's to say.
+        if witness.name == "traffic" && witness.state == WitnessState::Absent {
+            continue;
+        }
         if witness.state == WitnessState::Spoke {
             spoke.push(witness.name.clone())
         } else {
-            silent.push(format!("{} {}", mark(witness.state), witness.name))
+            silent.push(witness.name.clone())
         }
     }
     let mut text =
         format!("Witnesses: {}", if spoke.is_empty() { "none in full".to_string() } else { spoke.join(", ") });
     if !silent.is_empty() {
-        text.push_str(&format!("; not or only in part: {} (-v says why)", silent.join(", ")));
+        text.push_str(&format!("; not in full: {} (-v says why)", silent.join(", ")));
     }
     for line in wrap(&text, paint.width) {
         writeln!(out, "{}", paint.dim(&line))?;

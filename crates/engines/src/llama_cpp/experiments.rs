@@ -1,9 +1,11 @@
 //! The few requests that settle what only traffic can settle.
 
+use super::derive::longest_draft;
 use super::reader::Reader;
 use ascertain_model::wants::{Experiment, Post};
 use ascertain_model::{Capture, State, Value};
 use serde_json::Value as Json;
+use std::collections::BTreeSet;
 
 /// What to send to settle what nothing else does.
 pub fn experiments(capture: &Capture) -> Vec<Experiment> {
@@ -81,21 +83,43 @@ pub fn experiments(capture: &Capture) -> Vec<Experiment> {
 }
 
 /// Why a request for tokens would end the process rather than be answered. Seen on b10434: an embedding server that
-/// drafts, and a batch that does not hold a draft and the token before it, abort at the first completion.
+/// drafts, and a batch that does not hold a draft and the token before it, abort at the first completion; so it is with
+/// drafts that are looked up in the text so far.
 pub(super) fn fatal(reader: &Reader<'_>) -> Option<String> {
     let number = |name: &str, default: i64| match reader.asked_value(name) {
         Some(Value::Int(number)) => number,
         _ => default,
     };
     let on = |name: &str| reader.asked_value(name).is_some_and(|value| value.same(&Value::Bool(true)));
-    let types = reader.claim("spec_type").map(|claim| claim.wanted.clone()).unwrap_or_default();
-    if !types.split(',').any(|one| one.starts_with("draft-")) {
+    // Whichever source names a type, a preset or a draft model: what is not in force harms nothing.
+    let mut types: BTreeSet<String> = BTreeSet::new();
+    for ask in &reader.intent.asks {
+        match ask.name.as_str() {
+            "spec_type" => types.extend(ask.text.split(',').map(|one| one.trim().to_string())),
+            "spec_default" => {
+                types.insert("ngram-mod".to_string());
+            }
+            "spec_draft_model" | "spec_draft_hf_repo" => {
+                types.insert("draft-simple".to_string());
+            }
+            _ => {}
+        }
+    }
+    types.retain(|one| !one.is_empty() && one != "none");
+    if types.is_empty() {
         return None;
+    }
+    if reader.capture.gap("proc_environ.json").is_some() {
+        return Some("the environment may ask for what ends it at the first request for tokens".to_string());
     }
     if on("embedding") || on("rerank") {
         return Some("an embedding server that drafts aborts at the first request for tokens".to_string());
     }
-    let (batch, longest) = (number("batch_size", 2048), number("spec_draft_n_max", 3));
+    // A batch is never larger than the context as asked, and a draft always smaller than the context in force.
+    let context = Some(number("ctx_size", 0)).filter(|length| *length > 0);
+    let batch = number("batch_size", 2048).min(context.unwrap_or(i64::MAX));
+    let in_force = context.map_or(i64::MAX, |length| length.saturating_add(255) / 256 * 256);
+    let longest = i64::try_from(longest_draft(reader, Some(&types))).unwrap_or(i64::MAX).min(in_force - 1);
     (batch <= longest).then(|| {
         format!(
             "a batch of {batch} does not hold a draft of {longest} tokens: the server aborts at the first request for tokens"

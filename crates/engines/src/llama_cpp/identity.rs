@@ -23,6 +23,15 @@ impl Reader<'_> {
         if log.mixed {
             return Some("several servers write into it at once".to_string());
         }
+        if log.doubtful {
+            return Some(
+                "what looks like its last start stands behind the words of a client, who may have written it"
+                    .to_string(),
+            );
+        }
+        if let Some(other) = self.capture.manifest.remarks.iter().find(|remark| remark.kind == "other_log") {
+            return Some(text::safe(&other.text));
+        }
         self.other_time(log)
             .or_else(|| self.other_address(log))
             .or_else(|| self.other_model(log))
@@ -113,7 +122,12 @@ impl Reader<'_> {
     /// A start states its verbosity; one that was asked for less states nothing.
     fn other_verbosity(&self, log: &Log<'_>) -> Option<String> {
         let stated = i64::from(log.verbosity?);
-        if self.facts.argv.is_empty() {
+        // What a source that is not known asks for may be what it states.
+        if !self.all_sources_are_known() {
+            return None;
+        }
+        let plain = |ask: &super::intent::Ask| ask.text.trim().parse::<i64>().is_ok();
+        if self.intent.asks.iter().any(|ask| ask.name == "verbosity" && !plain(ask)) {
             return None;
         }
         let is_on = |name: &str| {
@@ -125,7 +139,7 @@ impl Reader<'_> {
         let loud = i64::from(u8::MAX);
         let asked = match self.asked_value("verbosity") {
             // Which of the two wins depends on where they stand.
-            _ if is_on("verbose") => return None,
+            _ if self.claim("verbose").is_some() => return None,
             Some(Value::Int(asked)) => asked.clamp(i64::from(i32::MIN), loud),
             Some(_) => return None,
             None => 3,

@@ -81,6 +81,7 @@ pub fn read(data: &Data, facts: &Facts<'_>) -> Intent {
 
 fn from_argv(data: &Data, facts: &Facts<'_>, asks: &mut Vec<Ask>, intent: &mut Intent) {
     let argv = &facts.argv;
+    let mut swallowed = Vec::new();
     let mut index = 1;
     while index < argv.len() {
         let word = &argv[index].text;
@@ -109,6 +110,33 @@ fn from_argv(data: &Data, facts: &Facts<'_>, asks: &mut Vec<Ask>, intent: &mut I
                         ),
                         evidence: locus.clone().map(|locus| (locus, format!("{word} {eaten}"))).into_iter().collect(),
                     });
+                    // A switch was meant to be one; of a flag with a value the engine refuses what is left over.
+                    let lost = if eaten.starts_with("--") { eaten.replace('_', "-") } else { eaten.to_string() };
+                    if let Some((setting, positive)) = data.flag(&lost)
+                        && (!positive || setting.values == 0)
+                    {
+                        let ask = Ask {
+                            name: setting.name.clone(),
+                            known: true,
+                            text: positive.to_string(),
+                            negative: !positive,
+                            from: From::Argv,
+                            place: place.clone(),
+                            typed: eaten.to_string(),
+                            locus: locus.clone(),
+                        };
+                        let act = Intervention {
+                            setting: setting.name.clone(),
+                            act: Act::Ignores,
+                            by: format!("{word} takes a value and took {eaten} for it"),
+                            source: None,
+                            remedy: Some(format!("give {word} a value")),
+                            start: facts.start.clone(),
+                            locus: None,
+                            excerpt: String::new(),
+                        };
+                        swallowed.push((ask, act));
+                    }
                 }
                 asks.push(Ask {
                     name: setting.name.clone(),
@@ -137,6 +165,13 @@ fn from_argv(data: &Data, facts: &Facts<'_>, asks: &mut Vec<Ask>, intent: &mut I
                 });
                 index += 1 + usize::from(value.is_some());
             }
+        }
+    }
+    // What is asked for elsewhere too is not lost.
+    for (ask, act) in swallowed {
+        if !asks.iter().any(|other| other.name == ask.name) {
+            asks.push(ask);
+            intent.interventions.push(act);
         }
     }
 }
@@ -368,7 +403,7 @@ fn one_field(data: &Data, facts: &Facts<'_>, asks: &[Ask], intent: &mut Intent) 
                 act: Act::Ignores,
                 by: format!("{} sets the same field and {comes}: it replaces this in silence", last.place),
                 source: None,
-                remedy: Some(format!("ask for one of {}", names.join(", "))),
+                remedy: Some(format!("keep one of the flags that set it: {}", names.join(", "))),
                 start: facts.start.clone(),
                 locus: None,
                 excerpt: String::new(),

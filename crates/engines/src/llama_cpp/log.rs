@@ -54,6 +54,8 @@ pub struct Log<'a> {
     pub has_ready: bool,
     /// It tells of more than one server at once: nothing in it can be told apart.
     pub mixed: bool,
+    /// What looks like the last start in it may be the words of a client.
+    pub doubtful: bool,
     /// Lines were left out before or within this start.
     pub cut: bool,
     /// Microseconds after the start at which the last line was written, where lines have a time.
@@ -119,7 +121,7 @@ pub fn read(bytes: &[u8]) -> Log<'_> {
         lines.push(line(raw, start, index + 1, &mut style));
     }
 
-    let mut begin = last_start(&lines);
+    let (mut begin, doubtful) = last_start(&lines);
     // A start that began before the hole may have been followed by others within it.
     let cut = hole.is_some_and(|hole| hole > begin);
     if let Some(hole) = hole.filter(|_| cut) {
@@ -144,11 +146,24 @@ pub fn read(bytes: &[u8]) -> Log<'_> {
     let has_beginning = !cut && start.iter().any(|line| BEGINNING.iter().any(|words| line.text.contains(words)));
     let last_time = lines.iter().rev().find_map(|line| line.time);
     let cut = cut || harmless;
-    Log { has_ready: ready.is_some(), starting, verbosity, has_beginning, mixed, cut, last_time, lines, earlier, style }
+    Log {
+        has_ready: ready.is_some(),
+        starting,
+        verbosity,
+        has_beginning,
+        mixed,
+        cut,
+        last_time,
+        lines,
+        earlier,
+        style,
+        doubtful,
+    }
 }
 
 /// Leaves out what the engine did not write. While it starts, nobody else can write; afterwards a line without the
-/// prefix that all others have, or with a time that does not fit among its neighbours, came out of a request.
+/// prefix that all others have, or with a time that does not fit among its neighbours, came out of a request. Behind a line
+/// that repeats what a client sent, even a line that fits may be the client's.
 fn genuine(lines: Vec<Line<'_>>, starting: usize, prefixed: bool, json: bool) -> Vec<Line<'_>> {
     if json {
         return lines;
@@ -161,6 +176,7 @@ fn genuine(lines: Vec<Line<'_>>, starting: usize, prefixed: bool, json: bool) ->
         least = least.min(line.time.unwrap_or(u64::MAX));
     }
     let mut latest = 0;
+    let mut repeated = false;
     lines
         .into_iter()
         .enumerate()
@@ -170,7 +186,8 @@ fn genuine(lines: Vec<Line<'_>>, starting: usize, prefixed: bool, json: bool) ->
                 return true;
             }
             // Without prefixes nothing tells the engine's lines from a client's.
-            let Some(time) = line.time.filter(|_| prefixed) else { return false };
+            let Some(time) = line.time.filter(|_| prefixed && !repeated) else { return false };
+            repeated = repeats_a_client(&line.text);
             let fits = time.saturating_add(JITTER) >= latest && time <= later[*index].saturating_add(JITTER);
             if fits {
                 latest = latest.max(time);
@@ -181,18 +198,36 @@ fn genuine(lines: Vec<Line<'_>>, starting: usize, prefixed: bool, json: bool) ->
         .collect()
 }
 
-/// The index of the first line of the last start.
-fn last_start(lines: &[Line<'_>]) -> usize {
+/// Whether a line repeats a text of a client as it came, line breaks and all: what follows may be the rest of that text.
+fn repeats_a_client(text: &str) -> bool {
+    text.contains("unable to match sampler by name")
+        || text.contains("parse: ")
+        || text.contains("grammar")
+        || text.matches('\'').count() % 2 == 1
+        || text.matches('"').count() % 2 == 1
+}
+
+/// The index of the first line of the last start, and whether a client may have written what looks like it.
+fn last_start(lines: &[Line<'_>]) -> (usize, bool) {
     let mut begin = 0;
     let mut stated = false;
+    let mut doubtful = false;
+    // After a server listens, clients can write.
+    let mut ready = None;
     for (index, line) in lines.iter().enumerate() {
         let begins = line.text.contains(BEGINNING[0])
             || line.text.contains(CONFIG)
             || line.text.contains(BUILD)
             || line.text.contains(BEGINNING[1]);
         if begins && index > begin && restarted(lines, begin, index, stated) {
+            doubtful |=
+                ready.is_some_and(|ready: usize| lines[ready..index].iter().any(|line| repeats_a_client(&line.text)));
             begin = index;
             stated = false;
+            ready = None;
+        }
+        if ready.is_none() && line.text.contains(READY) {
+            ready = Some(index + 1);
         }
         if line.text.contains(BEGINNING[1]) {
             stated = true;
@@ -202,11 +237,11 @@ fn last_start(lines: &[Line<'_>]) -> usize {
     while begin > 0 && lines[begin - 1].time.is_none() && is_parser_warning(&lines[begin - 1].text) {
         begin -= 1;
     }
-    begin
+    (begin, doubtful)
 }
 
 /// Whether a new start begins at `index`. Its clock begins anew; where lines have no time, the start before must have
-/// stated itself. A line that a client put there has neither.
+/// stated itself. What a client put there may look the same, which is [told](repeats_a_client) by what stands before.
 fn restarted(lines: &[Line<'_>], begin: usize, index: usize, stated: bool) -> bool {
     let before = lines[begin..index].iter().filter_map(|line| line.time).max();
     match (before, lines[index].time) {
@@ -215,7 +250,8 @@ fn restarted(lines: &[Line<'_>], begin: usize, index: usize, stated: bool) -> bo
             let next = lines[index + 1..].iter().find_map(|line| line.time);
             now < before && now < 60 * JITTER && next.is_none_or(|next| next < before)
         }
-        (Some(_), None) => false,
+        // Another start may be told to write no times.
+        (Some(_), None) => stated,
         (None, _) => stated,
     }
 }
@@ -368,9 +404,27 @@ mod tests {
              0.10.000.000 I slot release: true\n"
         );
         let log = read(log.as_bytes());
-        assert_eq!(log.lines.len(), 5, "{:?}", log.lines);
+        assert_eq!(log.lines.len(), 3, "{:?}", log.lines);
         assert!(log.earlier.is_empty());
         assert!(log.would_show(3));
+    }
+
+    #[test]
+    fn a_start_behind_the_words_of_a_client_is_doubted() {
+        let carrier = "0.09.000.000 W slot x: unable to match sampler by name 'x";
+        let log = format!("{START}{carrier}\n{START}0.10.000.000 I slot release: true\n");
+        assert!(read(log.as_bytes()).doubtful);
+        let log = format!("{START}0.09.000.000 W srv  x\n{START}");
+        assert!(!read(log.as_bytes()).doubtful);
+    }
+
+    #[test]
+    fn a_start_without_times_follows_one_with_times() {
+        let bare: String = START.lines().map(|line| format!("{}\n", &line[15..])).collect();
+        let both = format!("{START}{bare}");
+        let log = read(both.as_bytes());
+        assert_eq!(log.earlier.len(), 3, "{log:?}");
+        assert!(log.lines.iter().all(|line| line.time.is_none()));
     }
 
     #[test]

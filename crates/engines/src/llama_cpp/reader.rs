@@ -106,6 +106,13 @@ impl<'a> Reader<'a> {
             running: ready.unwrap_or(alive),
         };
         let intent = intent::read(data, &facts);
+        // Where the line that ends the start is not shown, a client's words may stand anywhere behind it.
+        let log = log.map(|mut log| {
+            if facts.running && !log.has_ready {
+                log.starting = 0;
+            }
+            log
+        });
         let mut reader = Reader {
             capture,
             data,

@@ -64,7 +64,7 @@ impl Reader<'_> {
                 "identity" => "identity",
                 "executable_replaced" => "executable_replaced",
                 // The state says it already.
-                "ended_in_exercise" => continue,
+                "ended_in_exercise" | "other_log" => continue,
                 _ => "remark",
             };
             self.findings.push(Finding { kind, severity, text: text::safe(&remark.text), evidence: Vec::new() });

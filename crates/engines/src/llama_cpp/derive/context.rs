@@ -76,7 +76,12 @@ pub(super) fn context(reader: &mut Reader<'_>) {
         return;
     };
     let pad = |length: i64| length.saturating_add(255) / 256 * 256;
-    let part = |total: i64| if shared == Some(false) && slots > 1 { pad(total / slots) } else { total };
+    // Without a log nothing states whether the slots share a cache. A number of slots that was asked for means that they
+    // do not, unless sharing was asked for too.
+    let asks_for_slots = reader.asked_number("parallel").is_some_and(|slots| slots > 0);
+    let asks_to_share = reader.asked_value("kv_unified").map(|value| value.same(&Value::Bool(true)));
+    let divides = shared.map_or(asks_to_share.map_or(asks_for_slots, |asks| !asks), |shared| !shared);
+    let part = |total: i64| if divides && slots > 1 { pad(total / slots) } else { total };
     // 0 asks for the trained length, of which each slot gets its part.
     if claim.asked == Asked::Auto
         && let Some(trained) = trained.filter(|trained| per_slot < *trained && part(pad(*trained)) == per_slot)
@@ -105,7 +110,7 @@ pub(super) fn context(reader: &mut Reader<'_>) {
             "ctx_size",
             to,
             format!("divided among {slots} slots that do not share a cache: {asked} / {slots}, in multiples of 256, for each request"),
-            "ask for slots times the length you want (-c), or share the cache (-kvu)",
+            format!("if {per_slot} for each request is what you want, nothing; for {asked} each: -c {} or -kvu", asked.saturating_mul(slots)),
         );
     } else if per_slot == divided {
         reader.silently("ctx_size", to, "rounded up to a multiple of 256", "ask for a multiple of 256");
@@ -207,9 +212,6 @@ pub(super) fn overrides(reader: &mut Reader<'_>) {
         text.split_once('=').map(|(_, name)| name.trim().to_string())
     };
     let of_model = own("general.architecture").and_then(|name| name.as_str().map(str::to_string)).or_else(logged);
-    // A capture of a process asks for that header. A directory that somebody filled by hand knows nothing of it, and
-    // the value alone has to do.
-    let by_hand = file.is_none() && reader.capture.entry("checkpoint.json").is_none();
     let why = match (&of_model, own(key).and_then(|value| value.as_i64())) {
         (Some(of_model), _) if of_model != architecture => Some(format!(
             "the model is a {of_model}, which does not read {key}: its own key is {of_model}.context_length"
@@ -218,7 +220,6 @@ pub(super) fn overrides(reader: &mut Reader<'_>) {
             Some("the file of the model says the same, so that nothing shows whether the override did it".to_string())
         }
         (Some(_), Some(_)) => None,
-        (Some(_) | None, None) if by_hand => None,
         _ => Some(
             "the header of the model's file tells whether it reads this key; it is not among the evidence".to_string(),
         ),

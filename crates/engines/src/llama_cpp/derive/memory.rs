@@ -24,10 +24,15 @@ fn mapped(reader: &Reader<'_>) -> Option<bool> {
     if lines().any(|line| line.strip_suffix(" (deleted)").unwrap_or(line) == path) {
         return Some(true);
     }
+    // What comes with the executable lies beside it.
+    let home = executable.and_then(|exe| exe.rsplit_once('/')).map(|(folder, _)| folder);
+    let beside = |line: &str| home.is_some_and(|home| !home.is_empty() && line.starts_with(home));
     let is_known = |line: &str| {
         let name = line.rsplit('/').next().unwrap_or(line);
         let is_library = name.ends_with(".so") || name.contains(".so.");
-        is_library || line.starts_with("/dev/") || line.starts_with("/usr/lib/locale/") || Some(line) == executable
+        let is_in_library = ["/usr/lib", "/lib"].iter().any(|folder| line.starts_with(folder)) || beside(line);
+        let is_device = ["/dev/nvidia", "/dev/dri/", "/dev/kfd", "/dev/zero"].iter().any(|node| line.starts_with(node));
+        is_library && is_in_library || is_device || line.starts_with("/usr/lib/locale/") || Some(line) == executable
     };
     // Tensors that were sent elsewhere leave nothing to map.
     let moved = reader.claim("override_tensor").is_some();

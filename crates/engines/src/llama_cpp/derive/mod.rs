@@ -21,7 +21,7 @@ mod statement;
 
 use super::reader::Reader;
 
-pub(super) use speculation::SPECULATION;
+pub(super) use speculation::{SPECULATION, longest_draft};
 
 /// Adds everything.
 pub(super) fn all(reader: &mut Reader<'_>) {

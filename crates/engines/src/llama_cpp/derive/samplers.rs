@@ -4,7 +4,7 @@ use crate::llama_cpp::reader::Reader;
 use serde_json::Value as Json;
 
 /// The settings of each sampler, by its name in `/props`.
-const SAMPLERS: [(&str, &[&str]); 9] = [
+const SAMPLERS: [(&str, &[&str]); 10] = [
     ("penalties", &["repeat_last_n", "repeat_penalty", "presence_penalty", "frequency_penalty"]),
     ("dry", &["dry_multiplier", "dry_base", "dry_allowed_length", "dry_penalty_last_n", "dry_sequence_breaker"]),
     ("top_n_sigma", &["top_nsigma"]),
@@ -14,6 +14,16 @@ const SAMPLERS: [(&str, &[&str]); 9] = [
     ("min_p", &["min_p"]),
     ("xtc", &["xtc_probability", "xtc_threshold"]),
     ("temperature", &["temp", "dynatemp_range", "dynatemp_exp"]),
+    ("adaptive_p", &["adaptive_target", "adaptive_decay"]),
+];
+
+/// Settings that do nothing while the parameter that switches their sampler on has its neutral value. Seen on b10434:
+/// for one seed the answers are equal to the byte with and without them.
+const TUNES: [(&str, f64, &str, &[&str]); 4] = [
+    ("xtc_probability", 0.0, "XTC", &["xtc_threshold"]),
+    ("dry_multiplier", 0.0, "DRY", &["dry_base", "dry_allowed_length", "dry_penalty_last_n", "dry_sequence_breaker"]),
+    ("dynatemp_range", 0.0, "the dynamic temperature", &["dynatemp_exp"]),
+    ("mirostat", 0.0, "Mirostat", &["mirostat_lr", "mirostat_ent"]),
 ];
 
 /// `/props` lists the value of every sampler, also of those that are not run.
@@ -21,6 +31,11 @@ pub(super) fn samplers(reader: &mut Reader<'_>) {
     let params = reader.props.as_ref().and_then(|props| props.value.pointer("/default_generation_settings/params"));
     let Some(params) = params else { return };
     let mirostat = params.get("mirostat").and_then(Json::as_i64).unwrap_or(0);
+    let off: Vec<(&str, &str)> = TUNES
+        .iter()
+        .filter(|(switch, neutral, ..)| params.get(*switch).and_then(Json::as_f64) == Some(*neutral))
+        .flat_map(|(_, _, what, settings)| settings.iter().map(move |setting| (*setting, *what)))
+        .collect();
     let listed: Option<Vec<String>> = params
         .get("samplers")
         .and_then(Json::as_array)
@@ -37,6 +52,9 @@ pub(super) fn samplers(reader: &mut Reader<'_>) {
             }
         }
         return;
+    }
+    for (setting, what) in off {
+        reader.not_applicable(setting, &format!("it tunes {what}, which is off"));
     }
     let Some(listed) = listed else { return };
     for (name, settings) in SAMPLERS {

@@ -99,13 +99,13 @@ impl Reader<'_> {
     }
 
     /// Something the engine is known to do in silence.
-    pub(super) fn silently(&mut self, setting: &str, act: Act, by: impl Into<String>, remedy: &str) {
+    pub(super) fn silently(&mut self, setting: &str, act: Act, by: impl Into<String>, remedy: impl Into<String>) {
         self.interventions.push(Intervention {
             setting: setting.to_string(),
             act,
             by: by.into(),
             source: None,
-            remedy: Some(remedy.to_string()),
+            remedy: Some(remedy.into()),
             start: self.facts.start.clone(),
             locus: None,
             excerpt: String::new(),

@@ -1,0 +1,257 @@
+//! Lists of entries: all of a file, or those with one value, in the order in which they were written.
+
+use crate::file::{Buffers, Data, JournalFile, MOST_ARRAYS};
+use crate::gap::{Fault, Gaps, Part};
+
+/// Slots read at a time.
+const BLOCK: u64 = 512;
+
+#[derive(Debug, Clone, Copy)]
+struct Array {
+    slots: u64,
+    length: u64,
+    /// Position in the whole list of its first slot.
+    base: u64,
+}
+
+/// One list of entries, read from the front ([`List::at_or_after`]) or from the back ([`List::at_or_before`]).
+///
+/// The asked offsets must go one way only. A slot that cannot be right is left out with a gap; while a file is being
+/// written, slots at its end that are not filled yet are no gap.
+pub(crate) struct List {
+    /// The first entry stands in the value itself.
+    inline: Option<u64>,
+    arrays: Vec<Array>,
+    length: u64,
+    block: Vec<u64>,
+    block_base: u64,
+    /// Next slot to look at from the front, and first slot no longer looked at from the back.
+    front: u64,
+    back: u64,
+}
+
+/// What moving along a list needs.
+pub(crate) struct Reading<'a> {
+    pub(crate) file: &'a JournalFile,
+    pub(crate) buffers: &'a mut Buffers,
+    pub(crate) gaps: &'a mut Gaps,
+}
+
+impl Reading<'_> {
+    pub(crate) fn fault(&mut self, fault: Fault) {
+        self.gaps.add(fault.at(self.file.path()));
+    }
+}
+
+impl List {
+    /// All entries of the file.
+    pub(crate) fn of_file(on: &mut Reading<'_>) -> Self {
+        let (array, length) = on.file.all_entries();
+        Self::open(on, None, array, length)
+    }
+
+    /// The entries that have a value.
+    pub(crate) fn of_data(on: &mut Reading<'_>, data: &Data) -> Self {
+        Self::open(on, Some(data.first_entry), data.array, data.entries)
+    }
+
+    fn open(on: &mut Reading<'_>, inline: Option<u64>, first: u64, length: u64) -> Self {
+        let mut arrays = Vec::new();
+        let mut base = u64::from(inline.is_some());
+        let mut offset = first;
+        while base < length {
+            if offset == 0 || arrays.len() == MOST_ARRAYS {
+                if !on.file.is_open_ended() {
+                    on.fault(Fault::damaged(Part::EntryArray, arrays.last().map_or(first, |a: &Array| a.slots)));
+                }
+                break;
+            }
+            if on.file.is_beyond(offset) {
+                break;
+            }
+            match on.file.array(on.buffers, offset) {
+                Ok((slots, capacity, next)) => {
+                    let filled = capacity.min(length - base);
+                    arrays.push(Array { slots, length: filled, base });
+                    base += filled;
+                    if next != 0 && next <= offset {
+                        on.fault(Fault::damaged(Part::EntryArray, offset));
+                        break;
+                    }
+                    offset = next;
+                }
+                Err(fault) => {
+                    on.fault(fault);
+                    break;
+                }
+            }
+        }
+        let length = base.min(length);
+        let mut list = Self { inline, arrays, length, block: Vec::new(), block_base: 0, front: 0, back: 0 };
+        if on.file.is_open_ended() {
+            while list.length > 0 {
+                let last = list.slot(on, list.length - 1);
+                if last != 0 && !on.file.is_beyond(last) {
+                    break;
+                }
+                list.length -= 1;
+            }
+        }
+        list.back = list.length;
+        list
+    }
+
+    /// Entries in the list, damaged ones included.
+    pub(crate) fn len(&self) -> u64 {
+        self.length
+    }
+
+    /// The raw slot at `index`; 0 if it cannot be read.
+    fn slot(&mut self, on: &mut Reading<'_>, index: u64) -> u64 {
+        if let Some(slot) = index.checked_sub(self.block_base).and_then(|i| self.block.get(i as usize)) {
+            return *slot;
+        }
+        if index == 0
+            && let Some(first) = self.inline
+        {
+            return first;
+        }
+        let array = match self.arrays.partition_point(|array| array.base <= index).checked_sub(1) {
+            Some(i) => self.arrays[i],
+            None => return 0,
+        };
+        let within = index - array.base;
+        let from = within / BLOCK * BLOCK;
+        let count = BLOCK.min(array.length.saturating_sub(from));
+        self.block.clear();
+        self.block_base = array.base + from;
+        if let Err(fault) = on.file.slots(on.buffers, array.slots, from, count, &mut self.block) {
+            on.fault(fault);
+        }
+        self.block.get((within - from) as usize).copied().unwrap_or(0)
+    }
+
+    /// First entry at `offset` or later in the file.
+    pub(crate) fn at_or_after(&mut self, on: &mut Reading<'_>, offset: u64) -> Option<u64> {
+        // Gallop, then bisect. A damaged slot on the way makes that untrustworthy: then go one by one.
+        let mut step = 1;
+        let mut low = self.front;
+        let mut trusted = true;
+        while low + step < self.length {
+            let slot = self.slot(on, low + step);
+            trusted &= on.file.is_place(slot);
+            if !trusted || slot >= offset {
+                break;
+            }
+            low += step;
+            step *= 2;
+        }
+        let mut high = (low + step).min(self.length);
+        while trusted && high - low > 1 {
+            let middle = low + (high - low) / 2;
+            let slot = self.slot(on, middle);
+            trusted &= on.file.is_place(slot);
+            if slot < offset { low = middle } else { high = middle }
+        }
+        if trusted {
+            self.front = low;
+        }
+        while self.front < self.length {
+            let index = self.front;
+            let slot = self.slot(on, index);
+            if !on.file.is_place(slot) {
+                on.fault(Fault::damaged(Part::EntryArray, slot));
+            } else if slot >= offset {
+                return Some(slot);
+            }
+            self.front = index + 1;
+        }
+        None
+    }
+
+    /// Last entry at `offset` or earlier in the file.
+    pub(crate) fn at_or_before(&mut self, on: &mut Reading<'_>, offset: u64) -> Option<u64> {
+        let mut step = 1;
+        let mut high = self.back;
+        let mut trusted = true;
+        // Invariant: all slots from `high` on are past the offset.
+        while step < high {
+            let slot = self.slot(on, high - 1 - step);
+            trusted &= on.file.is_place(slot);
+            if !trusted || slot <= offset {
+                break;
+            }
+            high -= step;
+            step *= 2;
+        }
+        let mut low = high.saturating_sub(step + 1);
+        while trusted && low < high {
+            let middle = low + (high - low) / 2;
+            let slot = self.slot(on, middle);
+            trusted &= on.file.is_place(slot);
+            if slot <= offset { low = middle + 1 } else { high = middle }
+        }
+        if trusted {
+            self.back = high;
+        }
+        while self.back > 0 {
+            let index = self.back - 1;
+            let slot = self.slot(on, index);
+            if !on.file.is_place(slot) {
+                on.fault(Fault::damaged(Part::EntryArray, slot));
+            } else if slot <= offset {
+                return Some(slot);
+            }
+            self.back = index;
+        }
+        None
+    }
+
+    /// Visits every slot once without reading the entries, so that damage of the list itself is met.
+    pub(crate) fn check(&mut self, on: &mut Reading<'_>) {
+        let mut last = 0;
+        for index in 0..self.length {
+            let slot = self.slot(on, index);
+            if !on.file.is_place(slot) || slot <= last {
+                on.fault(Fault::damaged(Part::EntryArray, slot));
+            } else {
+                last = slot;
+            }
+        }
+    }
+
+    /// Index of the first slot for whose entry `is_after` holds, entries being sorted by it; entries that cannot be
+    /// read count as their next readable neighbour.
+    pub(crate) fn partition(
+        &mut self,
+        on: &mut Reading<'_>,
+        mut is_after: impl FnMut(&mut Reading<'_>, u64) -> Option<bool>,
+    ) -> u64 {
+        let (mut low, mut high) = (0, self.length);
+        while low < high {
+            let middle = low + (high - low) / 2;
+            let mut probe = middle;
+            let answer = loop {
+                if probe == high {
+                    break true;
+                }
+                let slot = self.slot(on, probe);
+                if let Some(answer) = is_after(on, slot) {
+                    break answer;
+                }
+                probe += 1;
+            };
+            if answer { high = middle } else { low = probe + 1 }
+        }
+        low
+    }
+
+    /// The entry at an index, if the slot can be right.
+    pub(crate) fn get(&mut self, on: &mut Reading<'_>, index: u64) -> Option<u64> {
+        if index >= self.length {
+            return None;
+        }
+        let slot = self.slot(on, index);
+        on.file.is_place(slot).then_some(slot)
+    }
+}

@@ -1,0 +1,233 @@
+//! The log of one start, and the judgement whether it is complete.
+
+mod support;
+
+use ascertain_journal::{Caveat, Completeness, Evidence, Flaw, Id128, Journal, Manager, Query, Reason, StartLine};
+use std::fs;
+use support::{ARCHIVED, OFFLINE, ONLINE, PLAIN, Record, Writer};
+use tempfile::TempDir;
+
+const BOOT: &str = "00000000000000000000000000000b00";
+const ID: &str = "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa1";
+const EARLIER: &str = "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa0";
+const UNIT: &str = "llm.service";
+const SECOND: u64 = 1_000_000;
+const BEGIN: u64 = 1_700_000_000 * SECOND;
+
+/// The log of a host on which `llm.service` is started twice; the second start is the one asked about.
+struct Host {
+    records: Vec<Record>,
+    time: u64,
+}
+
+impl Host {
+    fn add(&mut self, fields: &[(&str, &str)]) {
+        self.time += SECOND;
+        self.records.push(Record::new(self.time, self.time - BEGIN + SECOND, BOOT, fields));
+    }
+
+    fn own(&mut self, id: &str, priority: &str, message: &str) {
+        let fields = [("_SYSTEMD_UNIT", UNIT), ("_SYSTEMD_INVOCATION_ID", id), ("_PID", "400"), ("_UID", "1000")];
+        self.add(&[&fields[..], &[("PRIORITY", priority), ("MESSAGE", message)]].concat());
+    }
+
+    fn manager(&mut self, id: &str, message_id: &str, message: &str) {
+        let fields = [("_PID", "1"), ("_UID", "0"), ("UNIT", UNIT), ("INVOCATION_ID", id)];
+        self.add(&[&fields[..], &[("PRIORITY", "6"), ("MESSAGE_ID", message_id), ("MESSAGE", message)]].concat());
+    }
+
+    fn suppressed(&mut self, id: &str) {
+        self.add(&[
+            ("_PID", "300"),
+            ("_UID", "0"),
+            ("MESSAGE_ID", "a596d6fe7bfa4994828e72309e95d61e"),
+            ("OBJECT_SYSTEMD_UNIT", UNIT),
+            ("OBJECT_SYSTEMD_INVOCATION_ID", id),
+            ("N_DROPPED", "4711"),
+            ("MESSAGE", "Suppressed 4711 messages from llm.service"),
+        ]);
+    }
+
+    fn new() -> Self {
+        let mut host = Self { records: Vec::new(), time: BEGIN };
+        for (id, name) in [(EARLIER, "earlier"), (ID, "asked")] {
+            host.add(&[("_PID", "77"), ("_UID", "0"), ("MESSAGE", "somebody else")]);
+            host.manager(id, "7d4958e842da4a758f6c1cdc7b36dcc5", "Starting llm.service...");
+            host.own(id, "6", &format!("{name}: server_args=…"));
+            host.own(id, "4", &format!("{name}: a warning"));
+            host.manager(id, "39f53479d3a045ac8e11786248231fbf", "Started llm.service.");
+            host.own(id, "6", &format!("{name}: ready"));
+            // A process that pretends to be the manager.
+            host.add(&[("_PID", "666"), ("UNIT", UNIT), ("INVOCATION_ID", ID), ("MESSAGE", "forged")]);
+            (0..200).for_each(|i| host.own(id, "6", &format!("{name}: decode {i}")));
+            host.own(id, "3", &format!("{name}: an error"));
+            host.own(id, "6", &format!("{name}: last"));
+        }
+        host
+    }
+
+    /// Splits the records at the given places into files `system@….journal` and, last, `system.journal`.
+    fn write(&self, cuts: &[usize], state: u8) -> TempDir {
+        let directory = TempDir::new().expect("a directory");
+        let mut from = 0;
+        for (i, to) in cuts.iter().copied().chain([self.records.len()]).enumerate() {
+            let mut writer = Writer::new(PLAIN, i as u64 + 1);
+            writer.seqnum = from as u64;
+            writer.append_all(&self.records[from..to]);
+            let last = to == self.records.len();
+            let name = if last { "system.journal".to_owned() } else { format!("system@{i}.journal") };
+            fs::write(directory.path().join(name), writer.finish(if last { state } else { ARCHIVED }))
+                .expect("written");
+            from = to;
+        }
+        directory
+    }
+}
+
+fn id() -> Id128 {
+    ID.parse().expect("an id")
+}
+
+fn judge(directory: &TempDir, started: Option<u64>) -> Completeness {
+    let (journal, _) = Journal::open([directory.path()]);
+    journal.start(UNIT, Manager::System, id()).completeness(started)
+}
+
+fn messages(entries: &[ascertain_journal::Entry]) -> Vec<String> {
+    entries.iter().map(|entry| String::from_utf8(entry.message().expect("readable")).expect("text")).collect()
+}
+
+#[test]
+fn a_start_is_its_own_lines_and_the_managers_and_nothing_else() {
+    let directory = Host::new().write(&[100, 300], OFFLINE);
+    let (journal, _) = Journal::open([directory.path()]);
+    let start = journal.start(UNIT, Manager::System, id());
+    let all = messages(&start.entries().collect::<Vec<_>>());
+    assert_eq!(all.len(), 207);
+    assert_eq!(all[0], "Starting llm.service...");
+    assert!(all.iter().all(|message| message.starts_with("asked") || message.starts_with("Start")));
+    let head = start.head_until(100, |entry| entry.message().is_ok_and(|message| message.ends_with(b"ready")));
+    assert!(head.found);
+    assert_eq!(messages(&head.entries), all[..5]);
+    let head = start.head_until(3, |_| false);
+    assert!(!head.found);
+    assert_eq!(messages(&head.entries), all[..3]);
+    assert_eq!(messages(&start.newest(2).0), ["asked: an error", "asked: last"]);
+    assert_eq!(messages(&start.warnings(10).0), ["asked: a warning", "asked: an error"]);
+    assert_eq!(messages(&start.warnings(1).0), ["asked: a warning", "asked: an error"]);
+    let found = start.search(&Query::words(["READY"]).expect("short"));
+    assert_eq!((found.hits.len(), found.examined), (1, 207));
+    let (invocations, gaps) = journal.invocations(UNIT);
+    assert_eq!(gaps, []);
+    assert_eq!(invocations.iter().map(|i| i.id.to_string()).collect::<Vec<_>>(), [EARLIER, ID]);
+    assert_eq!((invocations[1].own, invocations[0].own), (205, 205));
+}
+
+#[test]
+fn a_whole_log_is_complete_with_its_evidence() {
+    let host = Host::new();
+    for cuts in [&[][..], &[50, 211, 300]] {
+        let judged = judge(&host.write(cuts, OFFLINE), None);
+        assert_eq!(judged.flaws, []);
+        assert!(judged.is_complete());
+        let has = |wanted: fn(&Evidence) -> bool| judged.evidence.iter().any(wanted);
+        assert!(has(|e| matches!(e, Evidence::FirstLine { line: StartLine::Starting, .. })));
+        assert!(has(|e| matches!(e, Evidence::ReachesBefore { .. })));
+        assert!(has(|e| matches!(e, Evidence::Unbroken { .. })));
+        assert!(has(|e| matches!(e, Evidence::NoneSuppressed)));
+        assert!(has(|e| matches!(e, Evidence::IndexSound { .. })));
+        assert!(judged.caveats.iter().all(|caveat| matches!(caveat, Caveat::SilentSince(_))));
+    }
+    let judged = judge(&host.write(&[100], ONLINE), None);
+    assert!(judged.is_complete());
+    assert!(judged.caveats.iter().any(|caveat| matches!(caveat, Caveat::StillWritten(_))));
+}
+
+#[test]
+fn a_missing_beginning_is_seen() {
+    let host = Host::new();
+    // The files up to the start's own first lines were vacuumed.
+    let directory = host.write(&[100, 220], OFFLINE);
+    for i in [0, 1] {
+        fs::remove_file(directory.path().join(format!("system@{i}.journal"))).expect("removed");
+    }
+    let started = host.records[211].realtime;
+    let judged = judge(&directory, Some(started));
+    assert!(judged.flaws.contains(&Flaw::NoFirstLine));
+    assert!(judged.flaws.iter().any(|flaw| matches!(flaw, Flaw::BeginsTooLate { .. })), "{judged:#?}");
+    assert!(!judge(&directory, None).is_complete());
+    fs::remove_file(directory.path().join("system.journal")).expect("removed");
+    assert_eq!(judge(&directory, None).flaws, [Flaw::NoFirstLine, Flaw::NoLine]);
+}
+
+#[test]
+fn a_missing_file_in_between_is_seen() {
+    let directory = Host::new().write(&[100, 230, 300], OFFLINE);
+    fs::remove_file(directory.path().join("system@2.journal")).expect("removed");
+    let judged = judge(&directory, None);
+    assert!(matches!(judged.flaws[..], [Flaw::SequenceHole { first: 231, last: 300, .. }]), "{judged:#?}");
+}
+
+#[test]
+fn suppressed_messages_count_for_the_start_that_lost_them() {
+    for (of, complete) in [(EARLIER, true), (ID, false)] {
+        let mut host = Host::new();
+        host.suppressed(of);
+        let judged = judge(&host.write(&[], OFFLINE), None);
+        assert_eq!(judged.is_complete(), complete);
+        assert_eq!(judged.flaws.iter().any(|f| matches!(f, Flaw::Suppressed { messages: Some(4711), .. })), !complete);
+    }
+}
+
+#[test]
+fn a_file_that_was_not_closed_and_one_that_is_cut_are_seen() {
+    let host = Host::new();
+    let directory = host.write(&[300], OFFLINE);
+    let mut bytes = fs::read(directory.path().join("system@0.journal")).expect("read");
+    bytes[16] = ONLINE;
+    fs::write(directory.path().join("system@0.journal"), &bytes).expect("written");
+    assert!(matches!(judge(&directory, None).flaws[..], [Flaw::NotClosed(_)]));
+
+    let directory = host.write(&[300], OFFLINE);
+    let path = directory.path().join("system.journal");
+    let bytes = fs::read(&path).expect("read");
+    fs::write(&path, &bytes[..bytes.len() - 3000]).expect("written");
+    let judged = judge(&directory, None);
+    assert!(
+        judged
+            .flaws
+            .iter()
+            .any(|flaw| { matches!(flaw, Flaw::Unreadable(gap) if matches!(gap.reason, Reason::Truncated { .. })) })
+    );
+    let (_, last) = judged.span.expect("what is there is read");
+    assert!(last.seqnum > 390, "{last}");
+
+    // Damage of a file that ended before this start does not matter.
+    let directory = host.write(&[100], OFFLINE);
+    let path = directory.path().join("system@0.journal");
+    let bytes = fs::read(&path).expect("read");
+    fs::write(&path, &bytes[..bytes.len() - 3000]).expect("written");
+    assert!(judge(&directory, None).is_complete());
+    // Of one whose header is gone nobody knows.
+    fs::write(&path, vec![0; 5000]).expect("written");
+    assert!(!judge(&directory, None).is_complete());
+}
+
+#[test]
+fn damage_of_the_index_does_not_hide_a_start() {
+    // The slot of the hash table is zeroed: to journalctl the file has no such line.
+    let host = Host::new();
+    let directory = host.write(&[], OFFLINE);
+    let path = directory.path().join("system.journal");
+    let mut bytes = fs::read(&path).expect("read");
+    let table = u64::from_le_bytes(bytes[104..112].try_into().expect("eight")) as usize;
+    let size = u64::from_le_bytes(bytes[112..120].try_into().expect("eight")) as usize;
+    bytes[table..table + size].fill(0);
+    fs::write(&path, &bytes).expect("written");
+    let (journal, _) = Journal::open([directory.path()]);
+    let start = journal.start(UNIT, Manager::System, id());
+    let entries = start.entries();
+    assert!(!entries.gaps().is_empty());
+    assert_eq!(entries.count(), 205, "its own lines, by way of the field's values");
+    assert!(!start.completeness(None).is_complete());
+}
