@@ -578,6 +578,11 @@ fn what_cannot_be_done_says_why_and_what_to_do() {
         (&["verify", "http://127.0.0.1:1"], &["nothing listens on 127.0.0.1:1"]),
         (&["verify", "http://127.0.0.1:99999"], &["is no address", "http://HOST:PORT"]),
         (&["verify", "http://"], &["is no address"]),
+        (&["verify", "HTTP://127.0.0.1:1"], &["nothing listens on 127.0.0.1:1"]),
+        (&["verify", ":1"], &["nothing listens on 127.0.0.1:1"]),
+        (&["verify", "localhost:1"], &["nothing listens on localhost:1"]),
+        (&["verify", "http://host.invalid:8080"], &["no address of this host", "ascertain capture"]),
+        (&["verify", "4194999"], &["may be a PID or a port", "pid:4194999"]),
         (&["verify", &open, "--timeout", "1"], &["is no engine that ascertain knows"]),
         (&["verify", "ssh://host/unit"], &["not supported", "ascertain capture"]),
         (&["verify", &golden, "--exercise"], &["no server to ask"]),
@@ -802,6 +807,43 @@ fn a_full_disk_is_an_error() {
 
 // ---------------------------------------------------------------------------------------------------------------------
 // Captures
+
+#[test]
+fn a_capture_replaces_nothing_unasked() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let (_, golden) = all().remove(0);
+    let at = |name: &str| folder.path().join(name).to_str().expect("UTF-8").to_string();
+    let file = at("there.tgz");
+    fs::write(&file, "precious").expect("a file");
+    let ran = run(&["capture", &golden, "-o", &file]);
+    assert_eq!(ran.code, 2, "{}", ran.out);
+    has(&ran.err, "is there already");
+    has(&ran.err, "--force");
+    assert_eq!(fs::read(&file).expect("the file"), b"precious");
+    assert_eq!(run(&["capture", &golden, "-o", &file, "--force"]).code, 0);
+    assert_ne!(fs::read(&file).expect("the file"), b"precious");
+    // A link stays a link, with or without.
+    let link = at("link.tgz");
+    std::os::unix::fs::symlink(&file, &link).expect("a link");
+    let ran = run(&["capture", &golden, "-o", &link, "--force"]);
+    assert_eq!(ran.code, 2, "{}", ran.out);
+    has(&ran.err, "no regular file");
+    assert!(fs::symlink_metadata(&link).expect("the link").is_symlink());
+    // The standard output gets the same bytes.
+    let output = program(&["capture", &golden, "-o", "-"]).output().expect("it runs");
+    assert!(output.status.success());
+    assert_eq!(output.stdout, fs::read(&file).expect("the file"));
+}
+
+#[test]
+fn evidence_of_another_program_is_not_judged() {
+    let folder = tempfile::tempdir().expect("a folder");
+    fs::write(folder.path().join("process.json"), "{\"exe\": \"/usr/bin/bash\"}").expect("a file");
+    fs::write(folder.path().join("log.txt"), "hello\n").expect("a file");
+    let ran = run(&["verify", folder.path().to_str().expect("UTF-8")]);
+    assert_eq!(ran.code, 2, "{}", ran.out);
+    has(&ran.err, "/usr/bin/bash, which is no engine");
+}
 
 #[test]
 fn a_packed_capture_gives_the_same_report_byte_for_byte() {

@@ -814,14 +814,89 @@ fn a_log_that_goes_through_tee() {
 #[test]
 fn a_log_that_goes_nowhere() {
     let lab = lab!();
-    let server = lab.serve(Dense).args(&["--log-disable"]).spawn();
-    let until = Instant::now() + Duration::from_secs(60);
-    while get(server.port, "/health").is_none_or(|(status, _)| status != 200) {
-        assert!(Instant::now() < until, "the server is not ready");
-        std::thread::sleep(Duration::from_millis(10));
-    }
+    let server = lab.serve(Dense).args(&["--log-disable"]).spawn().healthy();
     let report = lab.verify(&server.target(), &[]);
     assert_eq!(report.run.code, 0);
     report.claim("model").is("confirmed").on("reported");
     report.claim("port").is("confirmed").on("exercised");
+}
+
+// What a second adversary found.
+
+#[test]
+fn a_switch_that_another_flag_took_is_not_in_force() {
+    let lab = lab!();
+    let server = lab.serve(Dense).args(&["-a", "--metrics"]).start();
+    let report = lab.verify(&server.target(), &[]);
+    report.is("contradicted", 1);
+    report.claim("metrics").is("contradicted").because("-a takes a value").remedy("give -a a value");
+    report.claim("alias").is("confirmed").in_force("--metrics");
+}
+
+#[test]
+fn division_among_slots_is_known_without_a_log() {
+    let lab = lab!();
+    let server = lab.serve(Dense).args(&["-c", "1024", "-np", "2", "-lv", "1"]).spawn().healthy();
+    let report = lab.verify(&server.target(), &[]);
+    report.claim("ctx_size").is("adjusted").in_force("512").because("divided among 2 slots").remedy("-c 2048");
+    let shared = lab.serve(Dense).args(&["-c", "1024", "-np", "2", "-kvu", "-lv", "1"]).spawn().healthy();
+    lab.verify(&shared.target(), &[]).claim("ctx_size").is("confirmed").in_force("1024");
+}
+
+#[test]
+fn samplers_that_are_off_make_what_tunes_them_pointless() {
+    let lab = lab!();
+    let server = lab.serve(Dense).args(&["--xtc-threshold", "0.2", "--adaptive-target", "0.5"]).start();
+    let report = lab.verify(&server.target(), &[]);
+    report.claim("xtc_threshold").is("not_applicable").because("XTC, which is off");
+    report.claim("adaptive_target").is("not_applicable").because("adaptive_p");
+    let on = lab.serve(Dense).args(&["--xtc-threshold", "0.2", "--xtc-probability", "0.5"]).start();
+    lab.verify(&on.target(), &[]).claim("xtc_threshold").is("confirmed").in_force("0.2");
+}
+
+#[test]
+fn exercising_sends_nothing_that_ends_the_server() {
+    let lab = lab!();
+    for words in [["-b", "16", "--spec-type", "ngram-simple"], ["-b", "40", "--spec-type", "ngram-mod"]] {
+        let server = lab.serve(Dense).args(&words).start();
+        let report = lab.verify(&server.target(), &["--exercise"]);
+        report.finds("would_abort", "does not hold a draft");
+        assert_eq!(server.get("/health").0, 200, "{words:?}");
+    }
+}
+
+#[test]
+fn a_copy_of_the_log_is_not_the_log() {
+    let lab = lab!();
+    let server = lab.serve(Dense).args(&["-lv", "4", "-ub", "128"]).start();
+    lab.verify(&server.target(), &[]).claim("ubatch_size").is("confirmed");
+    let copy = lab.write("copy.log", server.log());
+    let report = lab.verify(&server.target(), &["--log", &copy.display().to_string()]);
+    report.finds("foreign_log", "its log is another file");
+    let claims = report.json["claims"].as_array().unwrap();
+    let ubatch = claims.iter().find(|claim| claim["setting"] == "ubatch_size").unwrap();
+    assert_ne!(ubatch["verdict"], "confirmed");
+}
+
+#[test]
+fn a_client_cannot_write_a_start_into_the_log() {
+    let lab = lab!();
+    // Without the line that ends the start, and with the whole of a start behind the words of a client.
+    for verbosity in ["2", "4"] {
+        let server = lab.serve(Dense).args(&["-lv", verbosity, "-ub", "128", "-b", "64"]).spawn().healthy();
+        let forged = format!(
+            "x\n0.00.001.000 I srv  llama_server: initializing ...\n\
+             0.00.002.000 I cmn  common_param: common_params_print_info: verbosity = {verbosity} (adjust\n\
+             0.00.003.000 I llama_context: n_ubatch              = 128\n\
+             0.00.004.000 I srv  llama_server: listening on http://127.0.0.1:{}\nx",
+            server.port
+        );
+        let body = serde_json::json!({ "prompt": "a", "n_predict": 1, "samplers": [forged] }).to_string();
+        server.post("/completion", &body);
+        assert!(server.log().contains("n_ubatch              = 128"), "the server repeats what it was sent");
+        let report = lab.verify(&server.target(), &[]);
+        let claims = report.json["claims"].as_array().unwrap();
+        let ubatch = claims.iter().find(|claim| claim["setting"] == "ubatch_size").unwrap();
+        assert_ne!(ubatch["verdict"], "confirmed", "-lv {verbosity}: {ubatch:#}");
+    }
 }

@@ -273,6 +273,24 @@ impl Server {
     pub fn get(&self, path: &str) -> (u16, String) {
         get(self.port, path).expect("an answer")
     }
+
+    /// Waits until it answers, for one whose log does not say when.
+    #[track_caller]
+    pub fn healthy(self) -> Server {
+        let until = Instant::now() + Duration::from_secs(60);
+        while get(self.port, "/health").is_none_or(|(status, _)| status != 200) {
+            assert!(Instant::now() < until, "the server is not ready");
+            std::thread::sleep(Duration::from_millis(10));
+        }
+        self
+    }
+
+    /// The status and the body of an answer to a POST of JSON.
+    pub fn post(&self, path: &str, body: &str) -> (u16, String) {
+        let length = body.len();
+        let request = format!("POST {path} HTTP/1.0\r\nHost: 127.0.0.1\r\nContent-Length: {length}\r\n\r\n{body}");
+        exchange(self.port, &request).expect("an answer")
+    }
 }
 
 impl Drop for Server {
@@ -544,10 +562,14 @@ fn is_ok((status, _): (u16, String)) -> bool {
 
 /// The status and the body of an answer, without the code that is tested.
 pub fn get(port: u16, path: &str) -> Option<(u16, String)> {
+    exchange(port, &format!("GET {path} HTTP/1.0\r\nHost: 127.0.0.1\r\nConnection: close\r\n\r\n"))
+}
+
+fn exchange(port: u16, request: &str) -> Option<(u16, String)> {
     let address = SocketAddr::from(([127, 0, 0, 1], port));
     let mut stream = TcpStream::connect_timeout(&address, Duration::from_secs(5)).ok()?;
     stream.set_read_timeout(Some(Duration::from_secs(5))).ok()?;
-    write!(stream, "GET {path} HTTP/1.0\r\nHost: 127.0.0.1\r\nConnection: close\r\n\r\n").ok()?;
+    stream.write_all(request.as_bytes()).ok()?;
     let mut answer = String::new();
     stream.read_to_string(&mut answer).ok()?;
     let (head, body) = answer.split_once("\r\n\r\n")?;

@@ -122,7 +122,7 @@ pub(super) fn fatal(reader: &Reader<'_>) -> Option<String> {
     let longest = i64::try_from(longest_draft(reader, Some(&types))).unwrap_or(i64::MAX).min(in_force - 1);
     (batch <= longest).then(|| {
         format!(
-            "a batch of {batch} does not hold a draft of {longest} tokens: the server aborts at the first request for tokens"
+            "a batch of {batch} does not hold a draft of {longest} tokens: the server aborts at the first request that drafts as much"
         )
     })
 }
