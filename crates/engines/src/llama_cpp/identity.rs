@@ -16,6 +16,9 @@ use std::net::IpAddr;
 /// Clocks and the age of a process are read at different moments, in milliseconds.
 const SLACK_MS: u64 = 2_000;
 
+/// The lowest verbosity at which a start states itself.
+const SHOWS_START: i64 = 3;
+
 impl Reader<'_> {
     /// Why the log cannot be of this start, if it cannot.
     pub(super) fn is_foreign(&self) -> Option<String> {
@@ -122,8 +125,13 @@ impl Reader<'_> {
     /// A start states its verbosity; one that was asked for less states nothing.
     fn other_verbosity(&self, log: &Log<'_>) -> Option<String> {
         let stated = i64::from(log.verbosity?);
-        // What a source that is not known asks for may be what it states.
-        if !self.all_sources_are_known() {
+        if stated < SHOWS_START {
+            return Some(format!("it states verbosity {stated}, at which no start states anything"));
+        }
+        // What a source that is not known asks for may be what it states; only the command line has the last word.
+        let last_word =
+            self.intent.asks.iter().any(|ask| ask.name == "verbosity" && ask.from == super::intent::From::Argv);
+        if !last_word && !self.all_sources_are_known() {
             return None;
         }
         let plain = |ask: &super::intent::Ask| ask.text.trim().parse::<i64>().is_ok();

@@ -214,14 +214,20 @@ fn last_start(lines: &[Line<'_>]) -> (usize, bool) {
     let mut doubtful = false;
     // After a server listens, clients can write.
     let mut ready = None;
+    let mut begun = false;
     for (index, line) in lines.iter().enumerate() {
         let begins = line.text.contains(BEGINNING[0])
             || line.text.contains(CONFIG)
             || line.text.contains(BUILD)
             || line.text.contains(BEGINNING[1]);
-        if begins && index > begin && restarted(lines, begin, index, stated) {
-            doubtful |=
-                ready.is_some_and(|ready: usize| lines[ready..index].iter().any(|line| repeats_a_client(&line.text)));
+        let restarts = begins && index > begin && restarted(lines, begin, index, stated);
+        if restarts || begins && !begun {
+            // While a server starts nobody can write; before the first line of all, somebody may have.
+            let from = ready.unwrap_or(begin);
+            doubtful |= lines[from..index].iter().any(|line| repeats_a_client(&line.text));
+            begun = true;
+        }
+        if restarts {
             begin = index;
             stated = false;
             ready = None;

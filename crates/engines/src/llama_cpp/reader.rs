@@ -106,9 +106,9 @@ impl<'a> Reader<'a> {
             running: ready.unwrap_or(alive),
         };
         let intent = intent::read(data, &facts);
-        // Where the line that ends the start is not shown, a client's words may stand anywhere behind it.
+        // Where the lines that begin and end the start are not shown, a client's words may stand anywhere in the log.
         let log = log.map(|mut log| {
-            if facts.running && !log.has_ready {
+            if facts.running && !(log.has_ready && log.verbosity.is_some()) {
                 log.starting = 0;
             }
             log
