@@ -289,7 +289,7 @@ fn a_wrong_key_confirms_nothing_but_the_key() {
     let report = lab.ascertain_with(&words, &[("WRONG", "sk-wrong-0123456789")]).report();
     report.is("unproven", 0);
     report.claim("api_key").is("confirmed");
-    report.claim("metrics").is("unproven");
+    report.claim("metrics").is("confirmed").on("reported");
     assert!(!report.run.stdout.contains("sk-wrong-0123456789"));
 }
 
@@ -899,4 +899,21 @@ fn a_client_cannot_write_a_start_into_the_log() {
         let ubatch = claims.iter().find(|claim| claim["setting"] == "ubatch_size").unwrap();
         assert_ne!(ubatch["verdict"], "confirmed", "-lv {verbosity}: {ubatch:#}");
     }
+}
+
+#[test]
+fn a_sleeping_server_is_not_woken() {
+    let lab = lab!();
+    let server = lab.serve(Dense).args(&["--sleep-idle-seconds", "1", "--metrics"]).start();
+    let sleeps = || serde_json::from_str::<serde_json::Value>(&server.get("/props").1).unwrap()["is_sleeping"] == true;
+    let until = Instant::now() + Duration::from_secs(60);
+    while !sleeps() {
+        assert!(Instant::now() < until, "the server does not fall asleep");
+        std::thread::sleep(Duration::from_millis(50));
+    }
+    let report = lab.verify(&server.target(), &[]);
+    assert!(sleeps(), "it was woken");
+    report.witness("slots", "absent").witness("metrics", "absent").witness("props", "spoke");
+    report.claim("model").is("confirmed");
+    report.claim("metrics").is("unproven");
 }

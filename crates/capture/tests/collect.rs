@@ -44,6 +44,7 @@ fn wants() -> Wants {
         path: path.into(),
         limit: 1 << 20,
         without_key,
+        unless: None,
     };
     Wants {
         environment: vec!["FAKE_*".into()],

@@ -335,6 +335,9 @@ pub struct Endpoint {
     /// Ask without the key.
     #[serde(default)]
     pub without_key: bool,
+    /// Artifact and JSON pointer: do not ask where `true` stands there.
+    #[serde(default)]
+    pub unless: Option<(String, String)>,
 }
 
 fn body_limit() -> u64 {

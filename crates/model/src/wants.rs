@@ -48,6 +48,8 @@ pub struct EndpointWant {
     pub limit: u64,
     /// Ask without the API key, to see whether it is really required.
     pub without_key: bool,
+    /// Do not ask where another artifact has `true` at a JSON pointer: asking would wake the server.
+    pub unless: Option<(String, String)>,
 }
 
 /// Where the server listens.

@@ -29,7 +29,10 @@ fn plan(context: &Context) -> Vec<String> {
         Some(_) => " (with the API key)",
         None => "",
     };
-    let line = |want: &EndpointWant| format!("GET     {base}{}{}{}", context.wants.prefix, want.path, key(want));
+    let line = |want: &EndpointWant| {
+        let unless = if want.unless.is_some() { " (not where it would wake the server)" } else { "" };
+        format!("GET     {base}{}{}{}{unless}", context.wants.prefix, want.path, key(want))
+    };
     context.wants.endpoints.iter().map(line).collect()
 }
 
@@ -48,21 +51,43 @@ fn testify(context: &Context, tell: &mut dyn FnMut(Found)) {
         }
     };
     let base = http::shown(address);
-    let plain = wants.iter().position(|want| !want.without_key);
+    let plain = wants.iter().find(|want| !want.without_key);
     let total = context.deadline().saturating_duration_since(std::time::Instant::now());
-    let requests = wants.iter().enumerate().map(|(index, want)| {
+    let request = |want: &EndpointWant| {
         let mut request = Request::get(format!("{}{}", context.wants.prefix, want.path));
         if let Some(key) = context.api_key.as_ref().filter(|_| !want.without_key) {
             request.headers.push(("authorization".into(), format!("Bearer {key}")));
         }
-        if plain == Some(index) {
+        if plain.is_some_and(|plain| plain.artifact == want.artifact) {
             request.headers.push(("origin".into(), ORIGIN.into()));
         }
         (request, Limits { connect: CONNECT.min(total), total, idle: total, max_body: want.limit })
-    });
-    let answers = http::get_many(address, requests.collect());
+    };
+    // What might wake the server is asked when it is known to be awake.
+    let (later, first): (Vec<_>, Vec<_>) = wants.iter().partition(|want| want.unless.is_some());
+    let answers = http::get_many(address, first.iter().map(|want| request(want)).collect());
+    let mut all: Vec<_> = first.into_iter().zip(answers).collect();
+    let is_asleep = |want: &EndpointWant| {
+        let Some((artifact, pointer)) = &want.unless else { return false };
+        all.iter().filter(|(other, _)| other.artifact == *artifact).any(|(_, answer)| {
+            let body = answer.as_ref().ok().filter(|answer| answer.status == 200).map(|answer| &answer.body);
+            body.and_then(|body| serde_json::from_slice::<serde_json::Value>(body).ok())
+                .is_some_and(|value| value.pointer(pointer) == Some(&serde_json::Value::Bool(true)))
+        })
+    };
+    let (asleep, awake): (Vec<_>, Vec<_>) = later.into_iter().partition(|want| is_asleep(want));
+    let answers = http::get_many(address, awake.iter().map(|want| request(want)).collect());
+    all.extend(awake.into_iter().zip(answers));
+    for want in asleep {
+        let why = "the server sleeps, and asking would wake it";
+        tell(Found::gap(
+            &want.artifact,
+            want.path.as_str(),
+            gap("not_asked", why, Some("send it a request, then try again")),
+        ));
+    }
     let mut headers = serde_json::Map::new();
-    for (want, answer) in wants.iter().zip(answers) {
+    for (want, answer) in all {
         let source = format!("{base}{}{}", context.wants.prefix, want.path);
         let name = want.artifact.as_str();
         match answer {

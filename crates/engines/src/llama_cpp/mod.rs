@@ -243,6 +243,7 @@ fn wants(facts: &ProcessFacts, files: &[(String, String)]) -> Wants {
             path: endpoint.path.clone(),
             limit: endpoint.limit,
             without_key: endpoint.without_key,
+            unless: endpoint.unless.clone(),
         });
     }
     for (artifact, name) in [("checkpoint.json", "model"), ("checkpoint_draft.json", "spec_draft_model")] {
