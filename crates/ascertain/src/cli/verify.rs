@@ -15,8 +15,8 @@ use std::io::Write;
 #[derive(Debug, Args)]
 #[command(after_help = "\
 A target is a PID (pid:1234), a URL (http://host:port, or :port for short: the local process that
-listens there), the name of a running server (its alias, its model, its executable), a capture
-file, or an evidence directory. Without one, the only server on this host.
+listens there), the name of a running server (its alias, its model, its executable), a
+capture file, or an evidence directory. Without one, the only server on this host.
 
 Without --exercise nothing but GET requests is sent. With it, a dozen small requests at most, one
 at a time.")]
