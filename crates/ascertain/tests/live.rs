@@ -902,6 +902,19 @@ fn a_client_cannot_write_a_start_into_the_log() {
 }
 
 #[test]
+fn a_later_start_that_found_the_port_taken_is_not_this_one() {
+    let lab = lab!();
+    let server = lab.serve(Dense).args(&["-lv", "4", "-ub", "128"]).start();
+    let log = server.log();
+    let second = lab.serve(Dense).port(server.port).args(&["-lv", "4", "-ub", "64"]).start_in_vain();
+    assert!(second.log.contains("couldn't bind"), "{}", second.log);
+    server.append(&second.log);
+    assert!(server.log().len() > log.len());
+    let report = lab.verify(&server.target(), &[]);
+    report.claim("ubatch_size").is("confirmed").in_force("128").on("acknowledged");
+}
+
+#[test]
 fn a_sleeping_server_is_not_woken() {
     let lab = lab!();
     let server = lab.serve(Dense).args(&["--sleep-idle-seconds", "1", "--metrics"]).start();

@@ -202,7 +202,9 @@ impl Launch<'_> {
         command.stdin(Stdio::null());
         let tee = match self.log {
             Log::File => {
-                let file = File::create(&log).expect("a log");
+                let _ = fs::remove_file(&log);
+                // As `>> FILE`, so that others can write to it too.
+                let file = File::options().create(true).append(true).open(&log).expect("a log");
                 command.stderr(file.try_clone().expect("a second handle")).stdout(file);
                 None
             }
@@ -261,6 +263,12 @@ impl Server {
     /// What it said.
     pub fn log(&self) -> String {
         String::from_utf8_lossy(&fs::read(&self.log).unwrap_or_default()).into_owned()
+    }
+
+    /// Adds to its log, as another start with the same file does.
+    pub fn append(&self, text: &str) {
+        let mut file = File::options().append(true).open(&self.log).expect("its log");
+        file.write_all(text.as_bytes()).expect("written");
     }
 
     /// Sends it a signal.

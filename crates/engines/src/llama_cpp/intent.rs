@@ -394,6 +394,7 @@ fn one_field(data: &Data, facts: &Facts<'_>, asks: &[Ask], intent: &mut Intent) 
             }
             let names: Vec<&str> = group.iter().map(|setting| setting.name.as_str()).collect();
             let comes = match from {
+                _ if won.from < from => "has more weight",
                 From::Argv => "comes later",
                 // There the order of the engine counts, not that of the lines.
                 From::Env | From::File => "is applied later",

@@ -42,6 +42,9 @@ pub(crate) struct Reader<'a> {
     pub gaps: Vec<Gap>,
 }
 
+/// What a start says that found its port taken.
+const TAKEN: &str = "couldn't bind HTTP server socket";
+
 impl<'a> Reader<'a> {
     pub(super) fn new(capture: &'a Capture) -> Reader<'a> {
         let data = data();
@@ -106,6 +109,16 @@ impl<'a> Reader<'a> {
             running: ready.unwrap_or(alive),
         };
         let intent = intent::read(data, &facts);
+        // A later start that found the port taken is not the one that serves.
+        let log = log.map(|log| match log.lines.first() {
+            Some(first)
+                if facts.running && !log.has_ready && log.lines.iter().any(|line| line.text.contains(TAKEN)) =>
+            {
+                let before = capture.bytes(log_name).map(|bytes| log::read(&bytes[..first.range.start]));
+                before.filter(|before| before.has_ready).unwrap_or(log)
+            }
+            _ => log,
+        });
         // Where the lines that begin and end the start are not shown, a client's words may stand anywhere in the log.
         let log = log.map(|mut log| {
             if facts.running && !(log.has_ready && log.verbosity.is_some()) {
