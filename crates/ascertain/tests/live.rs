@@ -415,7 +415,7 @@ fn layers_for_a_gpu_that_is_not_there() {
     }
     let report = lab.verify(&server.target(), &[]);
     report.is("contradicted", 1);
-    report.claim("n_gpu_layers").is("contradicted").because("GPU");
+    report.claim("gpu_layers").is("contradicted").because("GPU");
 }
 
 #[test]
@@ -912,6 +912,23 @@ fn a_later_start_that_found_the_port_taken_is_not_this_one() {
     assert!(server.log().len() > log.len());
     let report = lab.verify(&server.target(), &[]);
     report.claim("ubatch_size").is("confirmed").in_force("128").on("acknowledged");
+}
+
+#[test]
+fn layers_that_stay_on_the_cpu() {
+    let lab = lab!();
+    let server = lab.serve(Dense).args(&["-ngl", "99", "-lv", "5"]).start();
+    let log = server.log();
+    assert!(log.contains("offloaded 5/5 layers to GPU"), "the log of this release says so in any case");
+    if log.lines().any(|line| line.contains(" assigned to device ") && !line.contains(" assigned to device CPU")) {
+        eprintln!("skipped: there is a GPU");
+        return;
+    }
+    let report = lab.verify(&server.target(), &[]);
+    report.is("contradicted", 1);
+    report.claim("gpu_layers").is("contradicted").in_force("0").remedy("--list-devices");
+    let quiet = lab.serve(Dense).args(&["-ngl", "99"]).start();
+    lab.verify(&quiet.target(), &[]).claim("gpu_layers").is("unproven").remedy("-lv 5");
 }
 
 #[test]

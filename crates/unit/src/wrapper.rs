@@ -1584,7 +1584,9 @@ impl Shell<'_> {
                     }
                 }
                 b'*' | b'?' | b'[' | b'{' | b'~'
-                    if unquoted_special(byte, *at == from || current.ends_with(['=', ':']), &self.text[*at..]) =>
+                    if unquoted_special(byte, *at == from || current.ends_with(['=', ':']), &self.text[*at..])
+                        // A name before it makes it a subscript to some shells, which must be closed.
+                        || byte == b'[' && crate::words::is_name(&current) =>
                 {
                     return Err(self.fail("a file pattern or braces in a shell command are not followed"));
                 }

@@ -52,8 +52,8 @@ fn testify(context: &Context, tell: &mut dyn FnMut(Found)) {
     };
     let base = http::shown(address);
     let plain = wants.iter().find(|want| !want.without_key);
-    let total = context.deadline().saturating_duration_since(std::time::Instant::now());
     let request = |want: &EndpointWant| {
+        let total = context.deadline().saturating_duration_since(std::time::Instant::now());
         let mut request = Request::get(format!("{}{}", context.wants.prefix, want.path));
         if let Some(key) = context.api_key.as_ref().filter(|_| !want.without_key) {
             request.headers.push(("authorization".into(), format!("Bearer {key}")));

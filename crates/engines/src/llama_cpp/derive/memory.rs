@@ -3,7 +3,7 @@
 use super::statement::Statement;
 use crate::llama_cpp::artifacts::answer;
 use crate::llama_cpp::reader::Reader;
-use ascertain_model::{Asked, Rung, Value};
+use ascertain_model::{Act, Asked, Rung, Value};
 use serde_json::Value as Json;
 use std::ops::Range;
 
@@ -81,6 +81,45 @@ pub(super) fn memory_map(reader: &mut Reader<'_>) {
     if reader.asked_value("mmap").is_some_and(|asked| asked.same(&Value::Bool(mapped))) {
         reader.interventions.retain(|act| act.setting != "mmap" || act.locus.is_some());
     }
+}
+
+/// Which device each layer is on is told at the highest verbosity only. The line that counts offloaded layers repeats
+/// the request, also where there is no GPU at all.
+pub(super) fn devices(reader: &mut Reader<'_>) {
+    let setting = "gpu_layers";
+    let asks_for_some = |asked: &str| asked == "all" || asked.parse::<i64>().is_ok_and(|layers| layers > 0);
+    if !reader.asked_value(setting).is_some_and(|asked| asks_for_some(&asked.to_string())) {
+        return;
+    }
+    let Some(log) = &reader.log else { return };
+    let mut assigned = log
+        .start()
+        .iter()
+        .filter(|line| line.text.contains("load_tensors: layer ") && line.text.contains(" assigned to device "));
+    let Some(first) = assigned.next() else {
+        if !log.start().is_empty() || log.verbosity.is_none() {
+            reader.settles(setting, "start it with -lv 5: its log then says on which device each layer is");
+        }
+        return;
+    };
+    let on_cpu = |line: &crate::llama_cpp::log::Line<'_>| line.text.contains(" assigned to device CPU");
+    if !on_cpu(first) || !assigned.all(on_cpu) {
+        return;
+    }
+    let (range, label) = (first.range.clone(), format!("line {}", first.number));
+    let start = reader.log_start();
+    reader.state(
+        Statement::new(setting, Value::text("0"), Rung::Acknowledged, "log", reader.log_name, range)
+            .label(label)
+            .note("this line stands for each layer, and none is on another device")
+            .of(start),
+    );
+    reader.silently(
+        setting,
+        Act::Ignores,
+        "every layer is on the CPU, although the log also says that they were offloaded",
+        "use a build that finds the GPU: llama-server --list-devices shows what it finds",
+    );
 }
 
 /// The kernel counts locked memory. Some of it can be locked although the whole was not, which the engine warns of.

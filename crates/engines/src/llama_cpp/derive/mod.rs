@@ -36,6 +36,7 @@ pub(super) fn all(reader: &mut Reader<'_>) {
     process::log_style(reader);
     memory::memory_map(reader);
     memory::memory_lock(reader);
+    memory::devices(reader);
     chat::chat_template(reader);
     context::overrides(reader);
     access::listening(reader);
