@@ -8,7 +8,7 @@ use crate::decompress::Decompressor;
 use crate::gap::{Compression, Fault, Gap, Part, Reason};
 use crate::hash::hash;
 use crate::id::Id128;
-use crate::journal::Limits;
+use crate::limits::Limits;
 use crate::window::Windows;
 use std::fs::File;
 use std::io;

@@ -11,6 +11,7 @@
 
 pub mod compare;
 pub mod file;
+pub mod issue;
 pub mod show;
 pub mod specifiers;
 pub mod unit;

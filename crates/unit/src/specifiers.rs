@@ -3,7 +3,7 @@
 //! What a specifier stands for is either computed from the unit's name, fixed for the manager (`%t` is `/run` for the
 //! system's), or a fact about the host that somebody must have collected. Without the fact the value is opaque.
 
-use crate::words::Issue;
+use crate::issue::Issue;
 use crate::{Kind, Text, Version};
 use std::ops::Range;
 

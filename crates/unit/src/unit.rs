@@ -2,8 +2,9 @@
 //! order, what each setting comes to, and what the process will be given.
 
 use crate::file::{self, Assignment, File};
+use crate::issue::Issue;
 use crate::specifiers::{Context, Facts, Manager, UnitName};
-use crate::words::{self, Argument, Command, Issue, Prefixes, Word};
+use crate::words::{self, Argument, Command, Prefixes, Word};
 use crate::{Kind, Problem, Read, Span, Text, Version};
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;

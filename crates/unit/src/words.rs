@@ -7,26 +7,10 @@
 //! * `$NAME` counts only as a whole word and is split at blanks; `${NAME}` counts anywhere and is not split; `$$` is
 //!   `$`; a variable that is not set is nothing. `$NAME.txt` is the variable of that (impossible) name: nothing.
 
+use crate::issue::Issue;
 use crate::specifiers::{self, Context};
 use crate::{Kind, Text, Version};
 use std::ops::Range;
-
-/// What is the matter with a part of a value.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Issue {
-    /// What kind.
-    pub kind: Kind,
-    /// Which bytes of the value.
-    pub range: Range<usize>,
-    /// One line a person understands.
-    pub text: String,
-}
-
-impl Issue {
-    pub(crate) fn new(kind: Kind, range: Range<usize>, text: impl Into<String>) -> Issue {
-        Issue { kind, range, text: text.into() }
-    }
-}
 
 /// One word after splitting.
 #[derive(Debug, Clone, PartialEq, Eq)]
