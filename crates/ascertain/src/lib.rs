@@ -81,12 +81,13 @@ pub fn wants(located: &Located) -> Wants {
 
 /// Judges a capture.
 pub fn verify(capture: &Capture, strict: bool) -> Result<Report, Failure> {
-    let Some(engine) = by_capture(capture) else {
-        // Evidence without a process may be of any engine; there is one so far. What names another program is of none.
-        if let Some(program) = ascertain_engines::program_of(capture) {
+    let engine = match (by_capture(capture), ascertain_engines::program_of(capture)) {
+        (Some(engine), _) => engine,
+        (None, Some(program)) => {
             return Err(Failure::new(format!("the evidence is of {program}, which is no engine that ascertain knows")));
         }
-        return Ok(report(capture, ascertain_engines::ENGINES[0], strict));
+        // Evidence without a process may be of any engine; there is one so far.
+        (None, None) => ascertain_engines::ENGINES[0],
     };
     Ok(report(capture, engine, strict))
 }

@@ -1,9 +1,8 @@
 //! `ascertain capture`.
 
-use super::{Ended, LookArgs, Progress};
+use super::{Ended, LookArgs};
 use crate::failure::Failure;
 use crate::target::{Found, Written, locate};
-use crate::{Look, observe};
 use ascertain_capture::pack;
 use ascertain_engines::text::safe;
 use clap::Args;
@@ -39,11 +38,7 @@ pub(super) fn run(args: &CaptureTo, out: &mut dyn Write) -> Result<u8, Ended> {
     let written = Written::parse(args.target.as_deref())?;
     let capture = match locate(&written)? {
         Found::Stored(capture) => *capture,
-        Found::Live(located) => {
-            let look = Look { options: args.look.options()?, exercise: args.look.exercise };
-            let mut progress = Progress::new();
-            observe(&located, &look, &mut |text| progress.say(text))
-        }
+        Found::Live(located) => args.look.observe(&located)?,
     };
     if to_stdout {
         let bytes = pack::encode(&capture, &args.output).map_err(Failure::new)?;

@@ -1,10 +1,10 @@
 //! `ascertain explain`.
 
-use super::{Ended, Format, LookArgs, Progress};
+use super::{Ended, Format, LookArgs};
 use crate::failure::Failure;
 use crate::render::{Paint, explain, json};
 use crate::target::{Found, Written, locate};
-use crate::{Look, observe, verify};
+use crate::verify;
 use clap::Args;
 use std::io::Write;
 
@@ -28,11 +28,7 @@ pub(super) fn run(args: &Explain, paint: Paint, out: &mut dyn Write) -> Result<u
     let written = Written::parse(Some(&args.target))?;
     let capture = match locate(&written)? {
         Found::Stored(capture) => *capture,
-        Found::Live(located) => {
-            let look = Look { options: args.look.options()?, exercise: args.look.exercise };
-            let mut progress = Progress::new();
-            observe(&located, &look, &mut |text| progress.say(text))
-        }
+        Found::Live(located) => args.look.observe(&located)?,
     };
     let report = verify(&capture, false)?;
     let asked = args.setting.trim_start_matches('-').replace('-', "_");

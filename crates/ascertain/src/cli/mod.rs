@@ -9,7 +9,10 @@ mod verify;
 
 use crate::failure::{COULD_NOT, Failure};
 use crate::render::Paint;
+use crate::target::Located;
+use crate::{Look, observe};
 use ascertain_capture::Options;
+use ascertain_model::Capture;
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use std::io::{self, IsTerminal, Write};
 use std::path::PathBuf;
@@ -103,6 +106,16 @@ pub struct LookArgs {
 }
 
 impl LookArgs {
+    /// Looks at a live server, and tells a person at a terminal what is going on.
+    fn observe(&self, located: &Located) -> Result<Capture, Failure> {
+        let mut progress = Progress::new();
+        Ok(observe(located, &self.look()?, &mut |text| progress.say(text)))
+    }
+
+    fn look(&self) -> Result<Look, Failure> {
+        Ok(Look { options: self.options()?, exercise: self.exercise })
+    }
+
     fn options(&self) -> Result<Options, Failure> {
         let api_key = match &self.api_key_env {
             None => None,

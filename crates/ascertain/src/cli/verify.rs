@@ -1,10 +1,10 @@
 //! `ascertain verify`.
 
-use super::{Ended, Format, LookArgs, Progress};
+use super::{Ended, Format, LookArgs};
 use crate::failure::Failure;
 use crate::render::{Paint, json, text};
 use crate::target::{Found, Located, Written, locate};
-use crate::{Look, observe, verify};
+use crate::{Look, verify};
 use ascertain_capture::collect;
 use ascertain_capture::file::{self, Root};
 use ascertain_engines::text::safe;
@@ -66,14 +66,8 @@ pub(super) fn run(args: &Verify, paint: Paint, out: &mut dyn Write) -> Result<u8
             }
             *capture
         }
-        Found::Live(located) => {
-            let look = Look { options: args.look.options()?, exercise: args.look.exercise };
-            if args.dry_run {
-                return dry_run(&located, &look, out);
-            }
-            let mut progress = Progress::new();
-            observe(&located, &look, &mut |text| progress.say(text))
-        }
+        Found::Live(located) if args.dry_run => return dry_run(&located, &args.look.look()?, out),
+        Found::Live(located) => args.look.observe(&located)?,
     };
     let report = verify(&capture, args.strict)?;
     match args.format {

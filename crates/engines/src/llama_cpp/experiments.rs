@@ -1,6 +1,6 @@
 //! The few requests that settle what only traffic can settle.
 
-use super::derive::longest_draft;
+use super::derive::{longest_draft, padded};
 use super::reader::Reader;
 use ascertain_model::wants::{Experiment, Post};
 use ascertain_model::{Capture, State, Value};
@@ -86,10 +86,6 @@ pub fn experiments(capture: &Capture) -> Vec<Experiment> {
 /// drafts, and a batch that does not hold a draft and the token before it, abort at the first completion; so it is with
 /// drafts that are looked up in the text so far.
 pub(super) fn fatal(reader: &Reader<'_>) -> Option<String> {
-    let number = |name: &str, default: i64| match reader.asked_value(name) {
-        Some(Value::Int(number)) => number,
-        _ => default,
-    };
     let on = |name: &str| reader.asked_value(name).is_some_and(|value| value.same(&Value::Bool(true)));
     // Whichever source names a type, a preset or a draft model: what is not in force harms nothing.
     let mut types: BTreeSet<String> = BTreeSet::new();
@@ -116,9 +112,9 @@ pub(super) fn fatal(reader: &Reader<'_>) -> Option<String> {
         return Some("an embedding server that drafts aborts at the first request for tokens".to_string());
     }
     // A batch is never larger than the context as asked, and a draft always smaller than the context in force.
-    let context = Some(number("ctx_size", 0)).filter(|length| *length > 0);
-    let batch = number("batch_size", 2048).min(context.unwrap_or(i64::MAX));
-    let in_force = context.map_or(i64::MAX, |length| length.saturating_add(255) / 256 * 256);
+    let context = reader.asked_number("ctx_size").filter(|length| *length > 0);
+    let batch = reader.asked_number("batch_size").unwrap_or(2048).min(context.unwrap_or(i64::MAX));
+    let in_force = context.map_or(i64::MAX, padded);
     let longest = i64::try_from(longest_draft(reader, Some(&types))).unwrap_or(i64::MAX).min(in_force - 1);
     (batch <= longest).then(|| {
         format!(

@@ -28,17 +28,10 @@ pub(super) fn context(reader: &mut Reader<'_>) {
     {
         match exchange.limit {
             Some(limit) => reader.state(
-                Statement::new(
-                    "ctx_size",
-                    Value::Int(limit),
-                    Rung::Exercised,
-                    "traffic",
-                    &exchange.artifact,
-                    exchange.range.clone(),
-                )
-                .label("/body/error/n_ctx")
-                .excerpt(format!("a longer prompt was refused: n_ctx {limit}"))
-                .note("the limit that a prompt really ran into"),
+                Statement::exercised("ctx_size", Value::Int(limit), &exchange)
+                    .label("/body/error/n_ctx")
+                    .excerpt(format!("a longer prompt was refused: n_ctx {limit}"))
+                    .note("the limit that a prompt really ran into"),
             ),
             None if exchange.status == 200 => reader.findings.push(Finding {
                 kind: "context_limit",
@@ -75,16 +68,15 @@ pub(super) fn context(reader: &mut Reader<'_>) {
         }
         return;
     };
-    let pad = |length: i64| length.saturating_add(255) / 256 * 256;
     // Without a log nothing states whether the slots share a cache. A number of slots that was asked for means that they
     // do not, unless sharing was asked for too.
     let asks_for_slots = reader.asked_number("parallel").is_some_and(|slots| slots > 0);
     let asks_to_share = reader.asked_value("kv_unified").map(|value| value.same(&Value::Bool(true)));
     let divides = shared.map_or(asks_to_share.map_or(asks_for_slots, |asks| !asks), |shared| !shared);
-    let part = |total: i64| if divides && slots > 1 { pad(total / slots) } else { total };
+    let part = |total: i64| if divides && slots > 1 { padded(total / slots) } else { total };
     // 0 asks for the trained length, of which each slot gets its part.
     if claim.asked == Asked::Auto
-        && let Some(trained) = trained.filter(|trained| per_slot < *trained && part(pad(*trained)) == per_slot)
+        && let Some(trained) = trained.filter(|trained| per_slot < *trained && part(padded(*trained)) == per_slot)
     {
         if let Some(claim) = reader.claim_mut("ctx_size") {
             claim.asked = Asked::Equals(Value::Int(trained));
@@ -101,7 +93,7 @@ pub(super) fn context(reader: &mut Reader<'_>) {
     if asked <= 0 || asked == per_slot {
         return;
     }
-    let total = pad(asked);
+    let total = padded(asked);
     let divided = part(total);
     let to = Act::Adjusts { to: Some(Value::Int(per_slot)) };
     let capped = trained.is_some_and(|trained| per_slot == trained && divided > trained);
@@ -122,6 +114,11 @@ pub(super) fn context(reader: &mut Reader<'_>) {
         };
         reader.silently("ctx_size", to, by, "ask for no more than the trained length, or set rope scaling");
     }
+}
+
+/// The length that the engine makes of one that was asked for: a multiple of 256.
+pub(in crate::llama_cpp) fn padded(length: i64) -> i64 {
+    length.saturating_add(255) / 256 * 256
 }
 
 pub(super) fn cache_is_unified(reader: &mut Reader<'_>) {
@@ -250,34 +247,14 @@ pub(super) fn prompt_cache(reader: &mut Reader<'_>) {
     let wants_off = reader.asked_value("cache_prompt").is_some_and(|value| value.same(&Value::Bool(false)));
     for exchange in reader.exchanges.clone() {
         let Some(cached) = exchange.cached.filter(|cached| *cached > 0 && exchange.status == 200) else { continue };
-        let statement = Statement::new(
-            "cache_prompt",
-            Value::Bool(true),
-            Rung::Exercised,
-            "traffic",
-            &exchange.artifact,
-            exchange.range.clone(),
-        )
-        .label(exchange.label.clone())
-        .excerpt(format!("cache_n {cached}"));
+        let reused =
+            || Statement::exercised("cache_prompt", Value::Bool(true), &exchange).excerpt(format!("cache_n {cached}"));
         // A request may ask for the cache itself, so reuse does not show the server's own default.
         reader.state(
-            statement.echo().note("tokens of the prompt came from the cache; a request may have asked for that itself"),
+            reused().echo().note("tokens of the prompt came from the cache; a request may have asked for that itself"),
         );
         if !wants_off {
-            reader.state(
-                Statement::new(
-                    "cache_prompt",
-                    Value::Bool(true),
-                    Rung::Exercised,
-                    "traffic",
-                    &exchange.artifact,
-                    exchange.range.clone(),
-                )
-                .label(exchange.label.clone())
-                .excerpt(format!("cache_n {cached}"))
-                .effect(Seen::Tally(Tally { kept: cached, tried: cached, steps: 1 })),
-            );
+            reader.state(reused().effect(Seen::Tally(Tally { kept: cached, tried: cached, steps: 1 })));
         }
     }
     if wants_off && let Some(claim) = reader.claim_mut("cache_prompt") {

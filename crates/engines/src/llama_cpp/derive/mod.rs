@@ -21,6 +21,7 @@ mod statement;
 
 use super::reader::Reader;
 
+pub(super) use context::padded;
 pub(super) use speculation::{SPECULATION, longest_draft};
 
 /// Adds everything.

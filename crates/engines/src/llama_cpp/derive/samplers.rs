@@ -17,13 +17,13 @@ const SAMPLERS: [(&str, &[&str]); 10] = [
     ("adaptive_p", &["adaptive_target", "adaptive_decay"]),
 ];
 
-/// Settings that do nothing while the parameter that switches their sampler on has its neutral value. Seen on b10434:
+/// Settings that do nothing while the parameter that switches their sampler on is 0. Seen on b10434:
 /// for one seed the answers are equal to the byte with and without them.
-const TUNES: [(&str, f64, &str, &[&str]); 4] = [
-    ("xtc_probability", 0.0, "XTC", &["xtc_threshold"]),
-    ("dry_multiplier", 0.0, "DRY", &["dry_base", "dry_allowed_length", "dry_penalty_last_n", "dry_sequence_breaker"]),
-    ("dynatemp_range", 0.0, "the dynamic temperature", &["dynatemp_exp"]),
-    ("mirostat", 0.0, "Mirostat", &["mirostat_lr", "mirostat_ent"]),
+const TUNES: [(&str, &str, &[&str]); 4] = [
+    ("xtc_probability", "XTC", &["xtc_threshold"]),
+    ("dry_multiplier", "DRY", &["dry_base", "dry_allowed_length", "dry_penalty_last_n", "dry_sequence_breaker"]),
+    ("dynatemp_range", "the dynamic temperature", &["dynatemp_exp"]),
+    ("mirostat", "Mirostat", &["mirostat_lr", "mirostat_ent"]),
 ];
 
 /// `/props` lists the value of every sampler, also of those that are not run.
@@ -33,8 +33,8 @@ pub(super) fn samplers(reader: &mut Reader<'_>) {
     let mirostat = params.get("mirostat").and_then(Json::as_i64).unwrap_or(0);
     let off: Vec<(&str, &str)> = TUNES
         .iter()
-        .filter(|(switch, neutral, ..)| params.get(*switch).and_then(Json::as_f64) == Some(*neutral))
-        .flat_map(|(_, _, what, settings)| settings.iter().map(move |setting| (*setting, *what)))
+        .filter(|(switch, ..)| params.get(*switch).and_then(Json::as_f64) == Some(0.0))
+        .flat_map(|(_, what, settings)| settings.iter().map(move |setting| (*setting, *what)))
         .collect();
     let listed: Option<Vec<String>> = params
         .get("samplers")

@@ -549,19 +549,7 @@ fn effects(
                 None if only_drafts => Tally { kept: 0, tried: 0, steps: exchange.predicted },
                 None => continue,
             };
-            reader.state(
-                Statement::new(
-                    setting,
-                    Value::Bool(true),
-                    Rung::Exercised,
-                    "traffic",
-                    &exchange.artifact,
-                    exchange.range.clone(),
-                )
-                .label(exchange.label.clone())
-                .excerpt(exchange.excerpt.clone())
-                .effect(Seen::Tally(tally)),
-            );
+            reader.state(Statement::exercised(setting, Value::Bool(true), &exchange).effect(Seen::Tally(tally)));
         }
         if let Some((artifact, tally, range, excerpt)) = counters {
             reader.state(

@@ -1,5 +1,6 @@
 //! Building one piece of evidence.
 
+use crate::llama_cpp::artifacts::Exchange;
 use crate::llama_cpp::reader::Reader;
 use ascertain_model::{Act, Asked, Evidence, Intervention, Locus, Rung, Seen, StartId, Subject, Value, Voice};
 use std::ops::Range;
@@ -42,6 +43,13 @@ impl<'a> Statement<'a> {
             excerpt: None,
             note: None,
         }
+    }
+
+    /// What an answered request for tokens shows.
+    pub(super) fn exercised(setting: &'a str, value: Value, exchange: &'a Exchange) -> Self {
+        Statement::new(setting, value, Rung::Exercised, "traffic", &exchange.artifact, exchange.range.clone())
+            .label(exchange.label.clone())
+            .excerpt(exchange.excerpt.clone())
     }
 
     pub(super) fn label(mut self, label: impl Into<String>) -> Self {
@@ -119,7 +127,7 @@ impl Reader<'_> {
         Some((line.range.clone(), format!("line {}", line.number), line.text.to_string()))
     }
 
-    pub(super) fn asked_number(&self, setting: &str) -> Option<i64> {
+    pub(in crate::llama_cpp) fn asked_number(&self, setting: &str) -> Option<i64> {
         match self.asked_value(setting) {
             Some(Value::Int(number)) => Some(number),
             _ => None,
