@@ -16,7 +16,7 @@ use ascertain_engines::{Engine, by_capture};
 use ascertain_exercise::{Budget, Server};
 use ascertain_model::capture::Remark;
 use ascertain_model::report::{EngineLine, Invocation, Report, SCHEMA, Target, claim_lines, state_words};
-use ascertain_model::wants::Wants;
+use ascertain_model::wants::{ProcessFacts, Wants};
 use ascertain_model::{Capture, Judgement, Verdict, Whole, judge};
 use failure::Failure;
 use std::path::Path;
@@ -39,6 +39,7 @@ pub fn observe(located: &Located, look: &Look, progress: &mut dyn FnMut(&str)) -
     options.pid = facts.map(|facts| facts.pid);
     options.address = located.address.clone();
     options.target.clone_from(&located.name);
+    options.unit.clone_from(&located.unit);
     progress("reading what the witnesses say");
     let (mut capture, redactor) = collect::collect_with(&wants, facts, &options);
     let is_impostor = capture.manifest.remarks.iter().any(|remark| remark.kind == "identity");
@@ -65,7 +66,19 @@ pub fn observe(located: &Located, look: &Look, progress: &mut dyn FnMut(&str)) -
 
 /// What is wanted of a live target. Configuration files are read first, since they too can say where it listens.
 pub fn wants(located: &Located) -> Wants {
-    let facts = located.facts.clone().unwrap_or_default();
+    let facts = match (&located.facts, &located.unit) {
+        (Some(facts), _) => facts.clone(),
+        // Nobody is asked anything; only its address matters, since another may hold it.
+        (None, Some(unit)) => {
+            let mut wants = located.engine.wants(&target::planned(unit), &[]);
+            wants.endpoints.clear();
+            wants.files.clear();
+            wants.checkpoints.clear();
+            wants.log_file = None;
+            return wants;
+        }
+        (None, None) => ProcessFacts::default(),
+    };
     let wants = located.engine.wants(&facts, &[]);
     let root = located.facts.as_ref().map_or_else(Root::ours, |facts| Root::of(facts.pid));
     let texts: Vec<(String, String)> = wants
@@ -97,6 +110,8 @@ fn report(capture: &Capture, engine: &dyn Engine, strict: bool) -> Report {
     let judgement = judge(&reading.case);
     let (state, why) = state_words(&reading.case.state);
     let start = capture.manifest.start.as_ref();
+    // A unit of which there is no process.
+    let stopped = start.is_none() && capture.bytes(ascertain_engines::service::FILES).is_some();
     Report {
         schema: SCHEMA,
         target: Target {
@@ -119,7 +134,7 @@ fn report(capture: &Capture, engine: &dyn Engine, strict: bool) -> Report {
             why: why.clone(),
         },
         verdict: judgement.whole.word(),
-        answer: answer(&judgement, state == "silent", why.as_deref()),
+        answer: answer(&judgement, state == "silent", stopped, why.as_deref(), reading.case.doubt.as_deref()),
         // Whoever acts on the exit code wants a server that serves.
         exit_code: if state == "silent" && judgement.whole == Whole::Unproven {
             1
@@ -134,7 +149,7 @@ fn report(capture: &Capture, engine: &dyn Engine, strict: bool) -> Report {
 }
 
 /// The answer in one sentence.
-fn answer(judgement: &Judgement, silent: bool, why: Option<&str>) -> String {
+fn answer(judgement: &Judgement, silent: bool, stopped: bool, why: Option<&str>, doubt: Option<&str>) -> String {
     let all = judgement.claims.len();
     let names = |wanted: &dyn Fn(&Verdict) -> bool| -> Vec<&str> {
         judgement
@@ -156,6 +171,7 @@ fn answer(judgement: &Judgement, silent: bool, why: Option<&str>) -> String {
             "What answers is not, or not surely, the one meant: {}.",
             why.unwrap_or("another one holds its address")
         ),
+        Whole::Failed if stopped => format!("It does not run: {}.", why.unwrap_or("it has no process")),
         Whole::Failed => format!("The server did not start: {}", why.unwrap_or("it never became ready")),
         Whole::Contradicted => {
             let wrong = names(&|verdict| matches!(verdict, Verdict::Contradicted { .. } | Verdict::Divided { .. }));
@@ -171,6 +187,9 @@ fn answer(judgement: &Judgement, silent: bool, why: Option<&str>) -> String {
             format!("Not as intended: this release does not know {}.", list(&unknown))
         }
         _ if silent => format!("It runs and does not answer: {}.", why.unwrap_or("no endpoint answered")),
+        Whole::Unproven if doubt.is_some() => {
+            format!("What runs is what was asked for when it was started, but {}.", doubt.unwrap_or_default())
+        }
         Whole::Unproven if all == 0 => "Nothing was asked for, so there is nothing to confirm.".to_string(),
         Whole::Unproven => {
             let unproven = names(&|verdict| {

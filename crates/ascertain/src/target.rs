@@ -5,11 +5,17 @@ use ascertain_capture::directory;
 use ascertain_capture::process;
 use ascertain_capture::redact::{Redactor, SecretNames};
 use ascertain_capture::sockets::{self, Owner};
+use ascertain_capture::systemd::{self, Unit};
 use ascertain_engines::text::safe;
 use ascertain_engines::{ENGINES, Engine, by_executable};
 use ascertain_model::Capture;
 use ascertain_model::wants::{Address, ProcessFacts};
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::Duration;
+
+/// How long a service manager may take to answer.
+const MANAGER: Duration = Duration::from_secs(3);
 
 /// A target as it was written.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -75,6 +81,8 @@ pub struct Located {
     pub address: Option<Address>,
     /// The target's name in reports.
     pub name: String,
+    /// The unit it belongs to.
+    pub unit: Option<Arc<Unit>>,
 }
 
 /// What a target turned out to be.
@@ -154,7 +162,7 @@ pub fn locate(written: &Written) -> Result<Found, Failure> {
 pub fn stored(path: &Path) -> Result<Capture, Failure> {
     if !path.exists() {
         return Err(Failure::new(format!("{}: no such file or directory", path.display()))
-            .hint("a target is a PID (pid:1234), a URL, the name of a running server, a capture file or an evidence directory"));
+            .hint("a target is a unit, a PID (pid:1234), a URL, the name of a running server, a capture file or an evidence directory"));
     }
     let names: Vec<&str> = ENGINES.iter().flat_map(|engine| engine.artifacts()).copied().collect();
     let read = directory::read_any(path, &names, &secret_names());
@@ -203,7 +211,9 @@ fn of_pid(pid: u32, address: Option<Address>, name: String) -> Result<Located, F
         ))
         .hint("list what runs here: ascertain list"));
     };
-    Ok(Located { engine, facts: Some(facts), address, name })
+    // A manager that does not answer leaves the process to be judged by what it was given.
+    let unit = systemd::of_process(pid, MANAGER).and_then(Result::ok).map(Arc::new);
+    Ok(Located { engine, facts: Some(facts), address, name, unit })
 }
 
 fn of_url(url: &str) -> Result<Located, Failure> {
@@ -256,7 +266,69 @@ fn of_url(url: &str) -> Result<Located, Failure> {
     }
 }
 
+/// A unit: the engine among its processes, or without one the engine that its command names.
+fn of_unit(unit: Unit) -> Result<Located, Failure> {
+    let name = unit.name().to_string();
+    let option = unit.manager().option();
+    let main = unit.main_pid();
+    let mut refused = None;
+    let mut found: Vec<(u64, ProcessFacts, &'static dyn Engine)> = Vec::new();
+    let others = unit.state.processes.iter().copied().filter(|pid| Some(*pid) != main);
+    for pid in main.into_iter().chain(others) {
+        match process::facts(pid) {
+            Ok(facts) => {
+                let exe = facts.exe.as_deref().or(facts.argv.first().map(String::as_str)).unwrap_or("");
+                if let Some(engine) = by_executable(exe) {
+                    let began = process::stat(pid).map_or(u64::MAX, |stat| stat.start_ticks);
+                    // The main process is meant; of others the one that was there first.
+                    found.push((if Some(pid) == main { 0 } else { began }, facts, engine));
+                }
+            }
+            Err(error) => refused = Some((pid, error)),
+        }
+    }
+    found.sort_by_key(|(began, facts, _)| (*began, facts.pid));
+    if let Some((_, facts, engine)) = found.into_iter().next() {
+        return Ok(Located { engine, facts: Some(facts), address: None, name, unit: Some(Arc::new(unit)) });
+    }
+    if let Some((pid, error)) = refused {
+        return Err(Failure::new(format!("cannot look at process {pid} of {name}: {error}"))
+            .hint("run it as root, or as the user of the service"));
+    }
+    if let Some(main) = main {
+        return Err(Failure::new(format!("{name} runs process {main}, which is no engine that ascertain knows, and none of its other processes is"))
+            .hint("if it has only just been started, try again")
+            .hint("list what runs here: ascertain list"));
+    }
+    let layers = unit.layers();
+    let words = layers.iter().flat_map(|(written, loaded)| written.argv.iter().chain(&loaded.argv));
+    let Some(engine) = words.map(|(word, _)| word).find_map(|word| by_executable(word)) else {
+        return Err(Failure::new(format!("{name} has no process, and its command names no engine that ascertain knows"))
+            .hint(format!("see what it runs: systemctl {option}cat {name}")));
+    };
+    Ok(Located { engine, facts: None, address: None, name, unit: Some(Arc::new(unit)) })
+}
+
+/// What the process of a unit that has none would be told: its port may be held by somebody else.
+pub fn planned(unit: &Unit) -> ProcessFacts {
+    let Some((written, loaded)) = unit.layers() else { return ProcessFacts::default() };
+    let layer = if loaded.argv.is_empty() { written } else { loaded };
+    ProcessFacts {
+        argv: layer.argv.into_iter().map(|(word, _)| word).collect(),
+        environ: layer.environment.into_iter().map(|(name, value, _)| (name, value)).collect(),
+        ..ProcessFacts::default()
+    }
+}
+
+/// A unit of that name. `Ok(None)`: there is none, or no manager that could be asked.
+fn unit_called(name: &str) -> Option<Unit> {
+    systemd::find(name, MANAGER).ok().flatten()
+}
+
 fn of_name(name: &str) -> Result<Located, Failure> {
+    if let Some(unit) = unit_called(name) {
+        return of_unit(unit);
+    }
     let all = running();
     let mut matching: Vec<&Running> = all
         .iter()
@@ -267,8 +339,12 @@ fn of_name(name: &str) -> Result<Located, Failure> {
         .collect();
     match matching.len() {
         0 => {
-            let mut failure = Failure::new(format!("no running server is called {name:?}"));
-            let names: Vec<String> = all.iter().flat_map(|one| one.engine.names(&one.facts)).collect();
+            let mut failure = Failure::new(format!("no unit and no running server is called {name:?}"));
+            let mut names: Vec<String> = all.iter().flat_map(|one| one.engine.names(&one.facts)).collect();
+            names.extend(systemd::names(MANAGER).into_iter().map(|unit| {
+                // People leave the suffix out, and then so does the one that is meant.
+                if name.ends_with(".service") { unit } else { unit.trim_end_matches(".service").to_string() }
+            }));
             let near = ascertain_engines::nearest::nearest(name, names.iter().map(String::as_str), 1);
             if let Some(near) = near.first() {
                 failure = failure.hint(format!("did you mean {near}?"));

@@ -5,8 +5,10 @@ use crate::http;
 use crate::process;
 use crate::redact::{Redactor, SecretNames};
 use crate::seal;
+use crate::scrub;
 use crate::sockets::{self, Owner};
-use crate::witness::{Context, Found, WITNESSES, Witness, gap};
+use crate::systemd::Unit;
+use crate::witness::{Context, Found, WITNESSES, Witness, gap, unit};
 use ascertain_model::capture::{ArtifactGap, Capture, Manifest, Remark, SCHEMA};
 use ascertain_model::wants::{Address, ProcessFacts, Wants};
 use serde_json::json;
@@ -37,6 +39,8 @@ pub struct Options {
     pub target: String,
     /// Name and version of the tool, for the manifest.
     pub tool: String,
+    /// The unit it belongs to. One that has no process is looked at all the same.
+    pub unit: Option<Arc<Unit>>,
 }
 
 impl std::fmt::Debug for Options {
@@ -49,6 +53,7 @@ impl std::fmt::Debug for Options {
             .field("timeout", &self.timeout)
             .field("target", &self.target)
             .field("tool", &self.tool)
+            .field("unit", &self.unit)
             .finish()
     }
 }
@@ -63,6 +68,7 @@ impl Default for Options {
             timeout: Duration::from_secs(5),
             target: String::new(),
             tool: concat!("ascertain ", env!("CARGO_PKG_VERSION")).to_owned(),
+            unit: None,
         }
     }
 }
@@ -89,7 +95,10 @@ pub fn collect_with(wants: &Wants, facts: Option<&ProcessFacts>, options: &Optio
     let facts = facts.cloned().or_else(|| process::facts(options.pid?).ok());
     let pid = facts.as_ref().map(|facts| facts.pid).or(options.pid);
     let start = pid.and_then(|pid| process::start(pid).ok());
-    let chosen = choose_address(wants, pid, options);
+    let chosen = match (&options.unit, pid) {
+        (Some(unit), None) => without_process(unit, wants),
+        _ => choose_address(wants, pid, options),
+    };
     let mut remarks = chosen.remarks;
     let context = Arc::new(Context {
         wants: wants.clone(),
@@ -100,11 +109,15 @@ pub fn collect_with(wants: &Wants, facts: Option<&ProcessFacts>, options: &Optio
         timeout: options.timeout,
         began,
         facts: facts.clone(),
+        unit: options.unit.clone(),
     });
     let found = hear(&context, WITNESSES);
 
     // Secrets are learned from everything before anything is rewritten.
     let mut redactor = redactor(wants, facts.as_ref(), options);
+    if let Some(unit) = &options.unit {
+        scrub::learn(&mut redactor, unit);
+    }
     for found in &found {
         if let Some(bytes) = &found.bytes {
             redactor.learn_artifact(&found.entry.name, bytes);
@@ -147,7 +160,10 @@ pub fn collect_with(wants: &Wants, facts: Option<&ProcessFacts>, options: &Optio
         }
         entry.partial = entry.partial.map(|partial| redactor.text(&partial));
         if let Some(bytes) = found.bytes {
-            let bytes = redact(&redactor, &entry.name, &bytes);
+            let bytes = match (&options.unit, entry.name.as_str()) {
+                (Some(unit), unit::FILES | unit::MANAGER) => of_unit(unit, &entry.name, &redactor, wants),
+                _ => redact(&redactor, &entry.name, &bytes),
+            };
             capture.artifacts.insert(entry.name.clone(), bytes);
         }
         capture.manifest.artifacts.push(entry);
@@ -197,6 +213,7 @@ pub fn describe(wants: &Wants, facts: Option<&ProcessFacts>, options: &Options) 
         timeout: options.timeout,
         began: Instant::now(),
         facts,
+        unit: options.unit.clone(),
     };
     let redactor = redactor(wants, context.facts.as_ref(), options);
     let mut lines = vec!["read    /proc/sys/kernel/hostname".to_owned()];
@@ -267,6 +284,43 @@ pub fn choose_address(wants: &Wants, pid: Option<u32>, options: &Options) -> Cho
     Chosen { address, remarks }
 }
 
+/// What may be kept of a unit.
+fn of_unit(unit: &Unit, name: &str, redactor: &Redactor, wants: &Wants) -> Vec<u8> {
+    let (files, state) = scrub::scrub(unit, redactor, &wants.environment);
+    let text = if name == unit::FILES { serde_json::to_string_pretty(&files) } else { serde_json::to_string_pretty(&state) };
+    redactor.bytes(name, text.unwrap_or_default().as_bytes())
+}
+
+/// A unit without a process is asked nothing. Whoever listens where it would is another.
+fn without_process(unit: &Unit, wants: &Wants) -> Chosen {
+    let name = unit.name();
+    let mut remarks = Vec::new();
+    if let Some(address @ Address::Tcp { host, port, .. }) = &wants.address
+        && let Owner::Pid(owners) = sockets::owner_of(*port, host)
+        && let Some(owner) = owners.first()
+    {
+        let text = format!("{} is held by {}, and {name} has no process", http::shown(address), who(*owner));
+        remarks.push(Remark { kind: "identity".to_owned(), text });
+    }
+    let gap = gap("not_present", format!("{name} has no process"), Some(&format!("start it: `systemctl start {name}`")));
+    Chosen { address: Err(gap), remarks }
+}
+
+/// A process as a person would look for it, and how to end it.
+fn who(pid: u32) -> String {
+    let program = process::link(pid, "exe").ok().map(|exe| process::deleted(exe).0);
+    let program = program.as_deref().and_then(|exe| exe.rsplit('/').next()).map(|name| format!(" ({name})"));
+    let unit = crate::systemd::named_by(pid).map(|(name, _)| name);
+    let age = process::start(pid).ok().and_then(|start| start.since_ms).map(|since| {
+        format!(", started {}", rfc3339(UNIX_EPOCH + Duration::from_millis(since)))
+    });
+    let end = match &unit {
+        Some(unit) => format!(", of {unit} (`systemctl stop {unit}` ends it)"),
+        None => format!(", of no unit (`kill {pid}` ends it)"),
+    };
+    format!("process {pid}{}{}{end}", program.unwrap_or_default(), age.unwrap_or_default())
+}
+
 /// Whether somebody other than the process answers at an address.
 fn impostor(pid: u32, address: &Address, listening: Option<&[sockets::Listener]>) -> Option<String> {
     let (owner, own) = match address {
@@ -293,7 +347,8 @@ fn impostor(pid: u32, address: &Address, listening: Option<&[sockets::Listener]>
                     http::shown(address)
                 ))
             } else if others.len() == owners.len() {
-                Some(format!("{} is held by process {}, not by process {pid}", http::shown(address), others.join(", ")))
+                let shown: Vec<String> = owners.iter().take(3).map(|owner| who(*owner)).collect();
+                Some(format!("{} is held by {}, not by process {pid}", http::shown(address), shown.join(" and ")))
             } else {
                 None
             }

@@ -6,14 +6,17 @@
 //! everything has a limit: a witness that hangs, lies or fails leaves a gap, never a failed run.
 
 pub mod collect;
+pub mod command;
 pub mod directory;
 pub mod file;
 pub mod http;
 pub mod pack;
 pub mod process;
 pub mod redact;
+pub mod scrub;
 pub mod seal;
 pub mod sockets;
+pub mod systemd;
 pub mod witness;
 
 pub use collect::{Options, collect, describe};

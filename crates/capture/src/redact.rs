@@ -17,7 +17,7 @@ use std::fmt;
 use std::ops::Range;
 
 /// What stands in place of a secret.
-pub const MARK: &str = "[redacted]";
+pub const MARK: &str = ascertain_model::capture::REDACTED;
 
 /// From this length on a secret is also replaced inside longer words: it is too long to be there by chance.
 pub const ANYWHERE: usize = 12;

@@ -8,6 +8,7 @@ pub mod data;
 pub mod locate;
 pub mod metrics;
 pub mod nearest;
+pub mod service;
 pub mod strict;
 pub mod template;
 pub mod text;
@@ -119,7 +120,16 @@ fn programs(capture: &Capture) -> Vec<String> {
         .bytes("process.json")
         .and_then(|bytes| serde_json::from_slice::<serde_json::Value>(bytes).ok())
         .and_then(|value| value.get("exe").and_then(|exe| exe.as_str()).map(str::to_string));
-    exe.into_iter().chain(words("proc_cmdline.json", "")).chain(words("meta.json", "/argv")).collect()
+    let mut list: Vec<String> =
+        exe.into_iter().chain(words("proc_cmdline.json", "")).chain(words("meta.json", "/argv")).collect();
+    // A unit without a process: what it would start.
+    if list.is_empty()
+        && let Some(service) = service::read(capture)
+    {
+        list.extend(service.written.argv.into_iter().map(|(word, _)| word));
+        list.extend(service.loaded.into_iter().flat_map(|layer| layer.argv).map(|(word, _)| word));
+    }
+    list
 }
 
 #[cfg(test)]

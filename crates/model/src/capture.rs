@@ -10,6 +10,9 @@ use std::collections::BTreeMap;
 /// Schema name of the manifest.
 pub const SCHEMA: &str = "ascertain.capture/1";
 
+/// What stands in place of a secret.
+pub const REDACTED: &str = "[redacted]";
+
 /// What a capture is of, and how each of its artifacts was got.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Manifest {

@@ -112,6 +112,10 @@ pub enum Seen {
     Tally(Tally),
     /// The effect cannot happen: what would bring it about is not running.
     Off,
+    /// What a rung below the engine asks for.
+    Asks(Asked, String),
+    /// A rung below the engine does not ask for it.
+    NotAsked,
 }
 
 impl fmt::Display for Seen {
@@ -126,6 +130,8 @@ impl fmt::Display for Seen {
                 Ok(())
             }
             Seen::Off => f.write_str("off"),
+            Seen::Asks(_, text) => f.write_str(text),
+            Seen::NotAsked => f.write_str("not asked for"),
         }
     }
 }
@@ -218,6 +224,8 @@ pub enum Asked {
     Present,
     /// Text that the engine cannot read as this setting's type (`8k`, `--metrics` swallowed as a value).
     Unreadable,
+    /// That it not be asked for: it was taken out of what is written.
+    Unset,
 }
 
 /// Whether the setting exists and can apply.
@@ -391,4 +399,6 @@ pub struct Case {
     pub interventions: Vec<Intervention>,
     /// What could not be found out.
     pub gaps: Vec<Gap>,
+    /// Why what runs may not be what is wanted although no claim shows it: what is written could not be compared.
+    pub doubt: Option<String>,
 }

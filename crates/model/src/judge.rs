@@ -147,18 +147,20 @@ pub struct Judgement {
 /// Judges a case.
 pub fn judge(case: &Case) -> Judgement {
     let claims: Vec<Judged> = case.claims.iter().map(|claim| judge_claim(case, claim)).collect();
-    let whole = whole(&case.state, &claims);
+    let whole = whole(case, &claims);
     Judgement { claims, whole }
 }
 
-fn whole(state: &State, claims: &[Judged]) -> Whole {
+fn whole(case: &Case, claims: &[Judged]) -> Whole {
+    let state = &case.state;
     match state {
         State::Failed { .. } => return Whole::Failed,
         State::Impostor { .. } => return Whole::Impostor,
         State::Running | State::Silent { .. } => {}
     }
     // A server that does not answer does not do what it was started for, whatever it was given.
-    let least = if matches!(state, State::Silent { .. }) { Whole::Unproven } else { Whole::Confirmed };
+    let doubtful = matches!(state, State::Silent { .. }) || case.doubt.is_some();
+    let least = if doubtful { Whole::Unproven } else { Whole::Confirmed };
     // Nothing asked is nothing confirmed.
     if claims.is_empty() {
         return Whole::Unproven;
@@ -262,7 +264,12 @@ fn judge_value<'a>(case: &Case, claim: &Claim, evidence: &[Evidence], acts: &[&'
 
     // Lower rungs first: what was never delivered need not be looked for in the engine.
     if let Some(verdict) = broken_below(claim, evidence, case) {
-        return (verdict, None, None);
+        // What runs instead: as the engine states it, else as it was told.
+        let told = evidence.iter().filter(of_this_start).find_map(|one| match (&one.rung, &one.seen) {
+            (Rung::Delivered, Seen::Asks(Asked::Equals(value), _)) => Some(value.clone()),
+            _ => None,
+        });
+        return (verdict, effective.last().copied().and_then(value_of).or(told), None);
     }
 
     let dropped = acts.iter().find(|act| matches!(act.act, Act::Fails | Act::Ignores)).copied();
@@ -367,20 +374,29 @@ fn nothing_in_force(state: &State) -> Option<String> {
     }
 }
 
-/// Disagreement among the rungs below the engine: written, loaded, delivered.
+/// Disagreement among the rungs below the engine: written, loaded, delivered. The first place where it shows is the
+/// diagnosis, unless the evidence there says better.
 fn broken_below(claim: &Claim, evidence: &[Evidence], case: &Case) -> Option<Verdict> {
     let on = |rung: Rung| {
         evidence
             .iter()
             .filter(|one| one.start == case.start && one.voice == Voice::Effective && one.rung == rung)
-            .find_map(|one| accepts(claim, one))
+            .find_map(|one| Some((accepts(claim, one)?, one)))
     };
-    let (written, loaded, delivered) = (on(Rung::Written), on(Rung::Loaded), on(Rung::Delivered));
-    if written == Some(true) && loaded == Some(false) {
-        return Some(broke(Rung::Written, Rung::Loaded, "edited on disk, not reloaded by the manager"));
-    }
-    if loaded == Some(true) && delivered == Some(false) {
-        return Some(broke(Rung::Loaded, Rung::Delivered, "not restarted since, or another process"));
+    let mut below: Option<Rung> = None;
+    for rung in [Rung::Written, Rung::Loaded, Rung::Delivered] {
+        match (on(rung), below) {
+            (Some((true, _)), _) => below = Some(rung),
+            (Some((false, seen)), Some(below)) => {
+                let usual = match rung {
+                    Rung::Loaded => "edited on disk, not reloaded by the manager",
+                    _ if below == Rung::Written => "what is written did not reach the process",
+                    _ => "not restarted since, or another process",
+                };
+                return Some(broke(below, rung, seen.note.as_deref().unwrap_or(usual)));
+            }
+            _ => {}
+        }
     }
     None
 }
@@ -401,7 +417,7 @@ fn act_rung(act: &Intervention) -> Rung {
 fn value_of(evidence: &Evidence) -> Option<Value> {
     match &evidence.seen {
         Seen::Value(value) | Seen::Rounded(value, _) => Some(value.clone()),
-        Seen::Tally(_) | Seen::Off => None,
+        Seen::Tally(_) | Seen::Off | Seen::Asks(..) | Seen::NotAsked => None,
     }
 }
 
@@ -424,6 +440,12 @@ fn accepts(claim: &Claim, evidence: &Evidence) -> Option<bool> {
             Asked::Equals(wanted) => wanted.same_rounded(value, *decimals),
             _ => answer_for(claim, value),
         },
+        Seen::Asks(asked, text) => Some(match (&claim.asked, asked) {
+            (Asked::Equals(wanted), Asked::Equals(value)) => wanted.same(value),
+            (Asked::Unreadable, Asked::Unreadable) => *text == claim.wanted,
+            (wanted, asked) => wanted == asked,
+        }),
+        Seen::NotAsked => Some(claim.asked == Asked::Unset),
         Seen::Tally(_) | Seen::Off => None,
     }
 }
@@ -434,6 +456,8 @@ fn answer_for(claim: &Claim, value: &Value) -> Option<bool> {
         Asked::Auto => Some(true),
         Asked::Present => Some(!matches!(value, Value::Bool(false))),
         Asked::Unreadable => Some(false),
+        // The default may be any value.
+        Asked::Unset => None,
     }
 }
 

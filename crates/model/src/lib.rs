@@ -11,6 +11,7 @@ pub mod capture;
 pub mod case;
 pub mod judge;
 pub mod report;
+pub mod service;
 pub mod value;
 pub mod wants;
 

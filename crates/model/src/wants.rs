@@ -89,6 +89,8 @@ pub struct Wants {
     /// Texts that stand where a start begins in its log: of a file too long to be read whole, the part after the last
     /// of them is kept.
     pub log_beginnings: Vec<String>,
+    /// Texts of which the first that its log says tells that the start is over.
+    pub log_ready: Vec<String>,
     /// Where it was told to listen.
     pub address: Option<Address>,
     /// Path prefix of its endpoints, empty or `/v1`-like, without trailing slash.

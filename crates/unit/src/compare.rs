@@ -418,7 +418,7 @@ impl Comparison<'_> {
         if restarts >= 3 || waiting {
             let why = result.map(|result| format!(", last result: {result}")).unwrap_or_default();
             let text = format!("systemd restarted the service {restarts} times by itself{why}");
-            let severity = if waiting || self.facts.process.is_none() { Severity::Error } else { Severity::Warning };
+            let severity = if waiting || show.main_pid().is_none() { Severity::Error } else { Severity::Warning };
             self.push(What::RestartLoop, severity, text, vec![journal.clone()], Vec::new());
         }
         if show.main_pid().is_none() && show.get("MainPID").is_some() {

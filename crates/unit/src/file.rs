@@ -50,6 +50,8 @@ struct Piece {
     value: usize,
     file: usize,
     length: usize,
+    /// Lines after the first.
+    line: usize,
 }
 
 /// `KEY=VALUE`.
@@ -72,6 +74,12 @@ impl Assignment {
     /// An empty value takes back what came before.
     pub fn is_reset(&self) -> bool {
         self.value.is_empty()
+    }
+
+    /// On which line of the assignment this byte of the value stands, from 0. Comments between its lines count.
+    pub fn line_of(&self, offset: usize) -> usize {
+        let next = self.pieces.partition_point(|piece| piece.value <= offset);
+        next.checked_sub(1).and_then(|index| self.pieces.get(index)).map_or(0, |piece| piece.line)
     }
 
     /// Where these bytes of the value are in the file.
@@ -228,7 +236,12 @@ pub fn parse(path: &str, bytes: &[u8]) -> Read<File> {
         }
         let content = &bytes[start..content_end];
         let mut logical = pending.take().unwrap_or(Pending { text: Vec::new(), pieces: Vec::new(), first_line: index });
-        logical.pieces.push(Piece { value: logical.text.len(), file: start, length: content.len() });
+        logical.pieces.push(Piece {
+            value: logical.text.len(),
+            file: start,
+            length: content.len(),
+            line: index.saturating_sub(logical.first_line),
+        });
         logical.text.extend_from_slice(content);
         // What was carried over ends in a blank, so only the new line can escape its own end.
         let mut escaped = false;
@@ -361,7 +374,12 @@ impl Reader {
             .filter(|piece| piece.value + piece.length > value_from)
             .map(|piece| {
                 let skip = value_from.saturating_sub(piece.value);
-                Piece { value: (piece.value + skip) - value_from, file: piece.file + skip, length: piece.length - skip }
+                Piece {
+                    value: (piece.value + skip) - value_from,
+                    file: piece.file + skip,
+                    length: piece.length - skip,
+                    line: piece.line,
+                }
             })
             .collect();
         self.mark(&logical, last, &What::Assignment(self.assignments.len()));

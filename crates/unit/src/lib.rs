@@ -9,9 +9,12 @@
 //! or 257 were seen to differ, [`Version`] decides.
 #![forbid(unsafe_code)]
 
+pub mod collected;
 pub mod compare;
 pub mod file;
+pub mod held;
 pub mod issue;
+pub mod layers;
 pub mod show;
 pub mod specifiers;
 pub mod unit;

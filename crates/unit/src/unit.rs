@@ -39,7 +39,7 @@ impl Sources {
             let directories: Vec<usize> = path.match_indices('/').map(|(at, _)| at).filter(|at| *at > 0).collect();
             for at in directories {
                 if let Some(Entry::Link(target)) = self.entries.get(&path[..at]) {
-                    path = format!("{}{}", join(&path[..at], target), &path[at..]);
+                    path = format!("{}{}", joined(&path[..at], target), &path[at..]);
                     continue 'again;
                 }
             }
@@ -60,7 +60,7 @@ impl Sources {
                 return Ok((path, &Entry::Absent));
             }
             match self.entries.get(&path) {
-                Some(Entry::Link(target)) => path = self.real(&join(&path, target)),
+                Some(Entry::Link(target)) => path = self.real(&joined(&path, target)),
                 Some(entry) => return Ok((path, entry)),
                 None => return Err(path),
             }
@@ -70,7 +70,7 @@ impl Sources {
 }
 
 /// What a symbolic link at `path` that says `target` points to.
-fn join(path: &str, target: &str) -> String {
+pub fn joined(path: &str, target: &str) -> String {
     let whole = if target.starts_with('/') {
         target.to_string()
     } else {
@@ -511,7 +511,7 @@ fn find(name: &UnitName, manager: &Manager, sources: &Sources, problems: &mut Ve
                         return located;
                     }
                     Some(Entry::Link(target)) => {
-                        let target = join(&path, target);
+                        let target = joined(&path, target);
                         let inside = target
                             .rsplit_once('/')
                             .filter(|(directory, _)| paths.iter().any(|path| path == directory))

@@ -3,6 +3,8 @@
 //! Only what can be read with certainty is seen through; anything else is opaque, with the reason. A word that is
 //! returned is a word the inner program gets.
 
+use ascertain_model::capture::REDACTED;
+use ascertain_model::service::NOT_KEPT;
 use std::collections::BTreeMap;
 use std::ops::Range;
 
@@ -1570,7 +1572,7 @@ impl Shell<'_> {
                         current.push_str(&value);
                         continue;
                     }
-                    if value.contains(['*', '?', '[']) {
+                    if value.replace(REDACTED, "").replace(NOT_KEPT, "").contains(['*', '?', '[']) {
                         return Err(self.fail("a variable with a file pattern in it is not followed"));
                     }
                     let mut parts = value.split([' ', '\t', '\n']).peekable();
@@ -1582,6 +1584,12 @@ impl Shell<'_> {
                             open = false;
                         }
                     }
+                }
+                b'[' if marked(&self.text[*at..]).is_some() => {
+                    let mark = marked(&self.text[*at..]).unwrap_or_default();
+                    current.push_str(mark);
+                    open = true;
+                    *at += mark.len();
                 }
                 b'*' | b'?' | b'[' | b'{' | b'~'
                     if unquoted_special(byte, *at == from || current.ends_with(['=', ':']), &self.text[*at..])
@@ -1636,6 +1644,11 @@ impl Shell<'_> {
         *at += 1 + length;
         self.variable(&rest[..length])
     }
+}
+
+/// The mark of a value that was taken out, which is no file pattern.
+fn marked(rest: &str) -> Option<&'static str> {
+    [REDACTED, NOT_KEPT].into_iter().find(|mark| rest.starts_with(mark))
 }
 
 /// Characters that a shell would expand here. A tilde counts at the start of a word, or of a part of one.

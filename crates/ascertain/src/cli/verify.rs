@@ -14,9 +14,11 @@ use std::io::Write;
 /// Verify a server: a verdict with evidence for every setting that was asked for.
 #[derive(Debug, Args)]
 #[command(after_help = "\
-A target is a PID (pid:1234), a URL (http://host:port, or :port for short: the local process that
-listens there), the name of a running server (its alias, its model, its executable), a
-capture file, or an evidence directory. Without one, the only server on this host.
+A target is a systemd unit (llama, llama.service, llama@b; of one's own manager too), a PID (pid:1234),
+a URL (http://host:port, or :port for short: the local process that listens there), the name of a
+running server (its alias, its model, its executable), a capture file, or an evidence directory.
+Without one, the only server on this host. What belongs to a unit is judged with it: what is written
+on disk, what the manager has loaded, and what the process was given.
 
 Without --exercise nothing but GET requests is sent. With it, a dozen small requests at most, one
 at a time.")]
@@ -91,6 +93,7 @@ fn dry_run(located: &Located, look: &Look, out: &mut dyn Write) -> Result<u8, En
     options.pid = located.facts.as_ref().map(|facts| facts.pid);
     options.address.clone_from(&located.address);
     options.target.clone_from(&located.name);
+    options.unit.clone_from(&located.unit);
     for line in collect::describe(&crate::wants(located), located.facts.as_ref(), &options) {
         writeln!(out, "{}", safe(&line))?;
     }

@@ -3,7 +3,7 @@
 //! In this order: what the user names, what the process was told to write, what its standard error and standard
 //! output are, and what the process at the other end of a pipe writes.
 
-use super::{Context, Found, Witness, gap, no_process};
+use super::{Context, Found, Witness, gap, journal, no_process};
 use crate::file::{self, Root};
 use crate::process;
 use ascertain_model::capture::ArtifactGap;
@@ -33,6 +33,9 @@ fn plan(context: &Context) -> Vec<String> {
         plan.push(format!("read    the regular file that /proc/{pid}/fd/2 or fd/1 is"));
         plan.push("read    if that is a pipe: /proc/*/fd, /proc/*/fdinfo, and the file its reader writes".to_owned());
     }
+    if let Some(start) = journal::wanted(context) {
+        plan.push(format!("read    if that is a socket: /run/log/journal, /var/log/journal ({})", start.source()));
+    }
     plan
 }
 
@@ -52,7 +55,12 @@ fn testify(context: &Context, tell: &mut dyn FnMut(Found)) {
             return;
         }
     }
+    let start = journal::wanted(context);
     let Some(pid) = context.pid() else {
+        if let Some(start) = start {
+            journal::read(context, &start, tell);
+            return;
+        }
         let mut gap = no_process();
         gap.remedy = Some(NAME_IT.to_owned());
         tell(Found::gap(LOG, "/proc/PID/fd/2", gap));
@@ -91,6 +99,11 @@ fn testify(context: &Context, tell: &mut dyn FnMut(Found)) {
                     tell(found);
                     return;
                 }
+            }
+            // The lines there are the journal's own if this process wrote them.
+            if let Some(start) = start.filter(|_| matches!(error, Stream::Socket) || matches!(output, Stream::Socket)) {
+                journal::read(context, &start, tell);
+                return;
             }
             tell(Found::gap(LOG, format!("/proc/{pid}/fd/2"), error.gap()));
         }

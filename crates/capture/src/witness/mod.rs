@@ -5,19 +5,23 @@
 mod checkpoint;
 mod endpoints;
 mod files;
+pub(crate) mod journal;
 mod log;
 mod process;
+pub(crate) mod unit;
 
 use crate::file::{self, Root};
 use crate::seal;
+use crate::systemd::Unit;
 use ascertain_model::capture::{Artifact, ArtifactGap};
 use ascertain_model::wants::{Address, ProcessFacts, Wants};
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 /// Every witness there is.
 pub const WITNESSES: &[Witness] =
-    &[process::WITNESS, log::WITNESS, files::WITNESS, endpoints::WITNESS, checkpoint::WITNESS];
+    &[unit::WITNESS, process::WITNESS, log::WITNESS, files::WITNESS, endpoints::WITNESS, checkpoint::WITNESS];
 
 /// A source that can testify.
 #[derive(Debug, Clone, Copy)]
@@ -50,6 +54,8 @@ pub struct Context {
     pub timeout: Duration,
     /// When the capture began.
     pub began: Instant,
+    /// The unit it belongs to.
+    pub unit: Option<Arc<Unit>>,
 }
 
 impl Context {
@@ -128,7 +134,8 @@ mod tests {
         let mut files: Vec<String> = std::fs::read_dir(folder)
             .unwrap()
             .filter_map(|entry| entry.unwrap().file_name().to_str()?.strip_suffix(".rs").map(str::to_owned))
-            .filter(|name| name != "mod")
+            // The journal is a part of the log.
+            .filter(|name| name != "mod" && name != "journal")
             .collect();
         let mut names: Vec<String> = WITNESSES.iter().map(|witness| witness.name.to_owned()).collect();
         files.sort();

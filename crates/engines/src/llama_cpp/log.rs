@@ -85,7 +85,7 @@ impl<'a> Log<'a> {
 const BEGINNING: [&str; 2] = ["llama_server: initializing ...", "common_params_print_info: verbosity = "];
 const BUILD: &str = "common_params_print_info: build ";
 const CONFIG: &str = "using config file: ";
-const READY: &str = "llama_server: listening on ";
+pub(super) const READY: &str = "llama_server: listening on ";
 /// A server that slept loads its model again.
 const WAKES: &str = "exiting sleeping state";
 

@@ -12,6 +12,7 @@ mod messages;
 mod number;
 mod read;
 mod reader;
+mod service;
 mod testimony;
 pub mod tiny_model;
 mod witnesses;
@@ -30,6 +31,9 @@ const ARTIFACTS: &[&str] = &[
     "meta.json",
     "log.txt",
     "log_stdout.txt",
+    "journal.json",
+    "unit_files.json",
+    "unit_manager.json",
     "proc_cmdline.json",
     "proc_environ*.json",
     "proc_status.txt",
@@ -224,6 +228,7 @@ fn wants(facts: &ProcessFacts, files: &[(String, String)]) -> Wants {
     }
     wants.log_file = last("log_file").map(|file| absolute(&file));
     wants.log_beginnings = log::MARKERS.map(str::to_string).into();
+    wants.log_ready = vec![log::READY.to_string()];
     let host = last("host").unwrap_or_else(|| "127.0.0.1".to_string());
     // Nothing is taken for the loopback address of IPv6.
     let host = if host.is_empty() { "::1".to_string() } else { host };

@@ -15,6 +15,7 @@ pub fn read(capture: &Capture) -> Reading {
     reader.testimonies();
     reader.messages();
     derive::all(&mut reader);
+    reader.lower_rungs();
     reader.own_limits();
     let witnesses = reader.witnesses();
     reader.settle();
@@ -39,6 +40,7 @@ impl Reader<'_> {
                 evidence: self.evidence,
                 interventions: self.interventions,
                 gaps: self.gaps,
+                doubt: self.doubt,
             },
             findings: self.findings,
             unasked: self.unasked,

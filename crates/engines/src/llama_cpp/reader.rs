@@ -5,6 +5,7 @@ use super::log::{self, Line, Log};
 use super::{Facts, data, intent};
 use crate::data::{Data, MessageKind};
 use crate::metrics::{self, Sample};
+use crate::service::Service;
 use crate::text;
 use ascertain_model::{
     Asked, Capture, Claim, Evidence, Finding, Gap, Intervention, Locus, Rung, Seen, Standing, StartId, State, Tally,
@@ -40,10 +41,28 @@ pub(crate) struct Reader<'a> {
     pub findings: Vec<Finding>,
     pub unasked: Vec<Unasked>,
     pub gaps: Vec<Gap>,
+    /// The unit it belongs to.
+    pub service: Option<Service>,
+    pub doubt: Option<String>,
+    /// Why lines of the journal may be missing.
+    pub journal_flaws: Vec<String>,
 }
 
 /// What a start says that found its port taken.
 const TAKEN: &str = "couldn't bind HTTP server socket";
+
+fn journal_flaws(capture: &Capture) -> Vec<String> {
+    let Some(record) = answer(capture, "journal.json") else { return Vec::new() };
+    if record.value.get("complete").and_then(Json::as_bool) == Some(true) {
+        return Vec::new();
+    }
+    let listed = record.value.get("flaws").and_then(Json::as_array).into_iter().flatten();
+    let mut flaws: Vec<String> = listed.filter_map(Json::as_str).map(text::safe).collect();
+    if flaws.is_empty() {
+        flaws.push("it is not known to be complete".to_string());
+    }
+    flaws
+}
 
 impl<'a> Reader<'a> {
     pub(super) fn new(capture: &'a Capture) -> Reader<'a> {
@@ -126,6 +145,12 @@ impl<'a> Reader<'a> {
             }
             log
         });
+        // What the journal may have lost may have been anywhere.
+        let journal_flaws = journal_flaws(capture);
+        let log = log.map(|mut log| {
+            log.cut |= !journal_flaws.is_empty();
+            log
+        });
         let mut reader = Reader {
             capture,
             data,
@@ -146,6 +171,9 @@ impl<'a> Reader<'a> {
             findings: Vec::new(),
             unasked: Vec::new(),
             gaps: Vec::new(),
+            service: super::service::of(capture),
+            doubt: None,
+            journal_flaws,
         };
         reader.interventions.append(&mut reader.intent.interventions);
         reader.findings.append(&mut reader.intent.findings);
@@ -153,6 +181,7 @@ impl<'a> Reader<'a> {
             Some(remark) => State::Impostor { why: text::safe(&remark.text) },
             None => reader.state_of(meta.as_ref(), ready, alive),
         };
+        reader.without_process();
         reader.facts.running = reader.state.is_up();
         reader.foreign_log = reader.is_foreign();
         reader

@@ -46,7 +46,8 @@ impl Reader<'_> {
                 evidence: Vec::new(),
             });
         }
-        if let Some(gap) = self.capture.gap("proc_environ.json") {
+        let stopped = self.service.is_some() && self.facts.argv.is_empty();
+        if let Some(gap) = self.capture.gap("proc_environ.json").filter(|_| !stopped) {
             self.findings.push(Finding {
                 kind: "environment_not_read",
                 severity: Severity::Warning,
@@ -120,10 +121,23 @@ impl Reader<'_> {
                 if !log.has_beginning {
                     text.push_str(", the beginning of the start is missing");
                 }
-                if log.cut {
+                if let Some(flaw) = self.journal_flaws.first() {
+                    text.push_str(&format!(", may be incomplete: {flaw}"));
+                } else if log.cut {
                     text.push_str(", a part was left out");
                 }
                 note("log", if complete { WitnessState::Spoke } else { WitnessState::Partial }, text);
+            }
+        }
+        if let Some(service) = &self.service {
+            let told = |name: &str, unknown: &[String]| match unknown.first() {
+                None => (name.to_string(), WitnessState::Spoke, service.name.clone()),
+                Some(why) => (name.to_string(), WitnessState::Partial, text::safe(why)),
+            };
+            let mut rungs = vec![told("unit", &service.written.unknown)];
+            rungs.extend(service.loaded.as_ref().map(|layer| told("manager", &layer.unknown)));
+            for (name, state, text) in rungs {
+                note(&name, state, text);
             }
         }
         for file in &self.facts.config_files {

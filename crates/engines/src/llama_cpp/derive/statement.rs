@@ -145,7 +145,7 @@ impl Reader<'_> {
         match &self.claim(setting)?.asked {
             Asked::Equals(value) => Some(value.clone()),
             Asked::Present => Some(Value::Secret),
-            Asked::Auto | Asked::Unreadable => None,
+            Asked::Auto | Asked::Unreadable | Asked::Unset => None,
         }
     }
 

@@ -1,0 +1,557 @@
+//! What of a unit may be kept.
+//!
+//! Unit files, environment files and scripts hold whatever their author needed: keys under odd names, credentials,
+//! comments. So nothing of them is kept because it is there; what is kept is what was chosen: the commands, the
+//! variables an engine reads or a command uses, and keys that say how the service is run. Everything is written anew,
+//! each thing on the line where it stands in the file, so that a place in the kept text is a place in the file.
+
+use crate::redact::{MARK, Redactor};
+use crate::systemd::Unit;
+use ascertain_model::service::{FileEntry, FileText, ManagerState, NOT_KEPT, Script, UnitFiles};
+use ascertain_unit::file::{self, Assignment, What};
+use ascertain_unit::layers::{self, Layer};
+use ascertain_unit::specifiers::Context;
+use ascertain_unit::words::{self, Command, quote};
+use ascertain_unit::wrapper::{self, Change, Known, Seen};
+use serde_json::Value;
+use std::collections::BTreeSet;
+
+/// Keys of unit files that are kept with their values: they say how the service is run and hold no secrets.
+const KEYS: &[&str] = &[
+    "Alias",
+    "DynamicUser",
+    "EnvironmentFile",
+    "ExecSearchPath",
+    "Group",
+    "LogLevelMax",
+    "LogNamespace",
+    "LogRateLimitBurst",
+    "LogRateLimitIntervalSec",
+    "PassEnvironment",
+    "RemainAfterExit",
+    "Restart",
+    "RestartSec",
+    "RootDirectory",
+    "RuntimeDirectory",
+    "StandardError",
+    "StandardInput",
+    "StandardOutput",
+    "SyslogIdentifier",
+    "SyslogLevelPrefix",
+    "Type",
+    "UnsetEnvironment",
+    "User",
+    "WorkingDirectory",
+];
+
+/// What is kept, and what is known to be secret.
+pub struct Scrub<'a> {
+    redactor: &'a Redactor,
+    /// Variables that an engine reads: names, or prefixes that end in `*`.
+    wanted: &'a [String],
+    /// Variables that the commands use.
+    used: BTreeSet<String>,
+    context: Context,
+    /// What the wrappers may need.
+    known: Known,
+}
+
+/// Learns the secrets of a unit: what its commands would give to a process is looked at after variables are replaced,
+/// lines joined and wrappers seen through.
+pub fn learn(redactor: &mut Redactor, unit: &Unit) {
+    let Some(resolved) = unit.resolved() else { return };
+    let environment = resolved.unit.value.process_environment(&resolved.host);
+    let mut variables: Vec<(String, String)> = environment
+        .variables
+        .iter()
+        .filter_map(|(name, delivered)| Some((name.clone(), delivered.value.known()?.to_owned())))
+        .collect();
+    for before in &resolved.unit.value.environment_before {
+        variables.push((before.0.clone(), before.1.value.clone()));
+    }
+    for layer in layers_of(unit) {
+        redactor.learn_argv(&layer.outer);
+        redactor.learn_argv(&words_of(&layer));
+        variables.extend(layer.environment.iter().map(|(name, value, _)| (name.clone(), value.clone())));
+    }
+    redactor.learn_environ(&variables);
+}
+
+fn layers_of(unit: &Unit) -> Vec<Layer> {
+    unit.layers().map(|(written, loaded)| vec![written, loaded]).unwrap_or_default()
+}
+
+fn words_of(layer: &Layer) -> Vec<String> {
+    layer.argv.iter().map(|(word, _)| word.clone()).collect()
+}
+
+/// The unit as it may be kept.
+pub fn scrub(unit: &Unit, redactor: &Redactor, wanted: &[String]) -> (UnitFiles, ManagerState) {
+    let empty = (UnitFiles { name: unit.name().to_owned(), ..UnitFiles::default() }, ManagerState::default());
+    let Some(resolved) = unit.resolved() else { return empty };
+    let environment = resolved.unit.value.process_environment(&resolved.host);
+    let mut scrub = Scrub {
+        redactor,
+        wanted,
+        used: BTreeSet::new(),
+        context: resolved.unit.value.context.clone(),
+        known: layers::known(&environment, &unit.files.scripts),
+    };
+    scrub.find_used(unit);
+    let files = scrub.files(unit);
+    let state = scrub.state(&unit.state);
+    (files, state)
+}
+
+impl Scrub<'_> {
+    fn keeps(&self, name: &str) -> bool {
+        self.used.contains(name)
+            || self.wanted.iter().any(|pattern| match pattern.strip_suffix('*') {
+                Some(prefix) => name.starts_with(prefix),
+                None => pattern == name,
+            })
+    }
+
+    /// Variables whose value becomes a part of the command line that is kept anyway.
+    fn find_used(&mut self, unit: &Unit) {
+        let Some(resolved) = unit.resolved() else { return };
+        let mut commands: Vec<Vec<String>> = resolved
+            .unit
+            .value
+            .start()
+            .iter()
+            .map(|exec| exec.command.argv.iter().map(|word| word.text.shown().to_owned()).collect())
+            .collect();
+        for name in ["ExecStart", "ExecStartEx"] {
+            let list = unit.state.properties.get(name).and_then(Value::as_array);
+            commands.extend(list.into_iter().flatten().filter_map(|command| strings(command.get(1)?)));
+        }
+        let layers = layers_of(unit);
+        let values = resolved.unit.value.process_environment(&resolved.host);
+        for command in commands {
+            for word in self.redactor.argv(&command) {
+                for name in names_in(&word) {
+                    let mut given = layers
+                        .iter()
+                        .flat_map(|layer| layer.environment.iter())
+                        .filter(|(known, ..)| *known == name)
+                        .map(|(_, value, _)| value.as_str())
+                        .chain(values.variables.get(&name).and_then(|delivered| delivered.value.known()));
+                    let shown = given.all(|value| {
+                        let parts = value.split_ascii_whitespace();
+                        let known = |part: &str| {
+                            layers.iter().flat_map(|layer| layer.argv.iter()).any(|(argument, _)| argument.contains(part))
+                        };
+                        value.is_empty() || layers.iter().any(|layer| !layer.argv.is_empty()) && parts.clone().all(known)
+                    });
+                    if shown {
+                        self.used.insert(name);
+                    }
+                }
+            }
+        }
+    }
+
+    fn files(&self, unit: &Unit) -> UnitFiles {
+        let mut files = unit.files.clone();
+        let environment_files: BTreeSet<String> = environment_files(unit);
+        for (path, entry) in &mut files.entries {
+            let FileEntry::Text(text) = entry else {
+                if let FileEntry::Link(target) = entry {
+                    *target = self.redactor.text(target);
+                }
+                continue;
+            };
+            let is_environment = environment_files.contains(path);
+            let kept = if is_environment { self.environment_file(&text.text) } else { self.unit_file(path, &text.text) };
+            *entry = match kept {
+                Ok(kept) => FileEntry::Text(FileText { text: kept, changed_ms: text.changed_ms }),
+                Err(why) => FileEntry::Unreadable(why),
+            };
+        }
+        for (path, script) in &mut files.scripts {
+            *script = self.script(path, script);
+        }
+        files
+    }
+
+    fn state(&self, state: &ManagerState) -> ManagerState {
+        let mut state = state.clone();
+        if let Some(environment) = &mut state.environment {
+            environment.retain_mut(|item| self.item(item));
+        }
+        for (name, value) in &mut state.properties {
+            match name.as_str() {
+                "ExecStart" | "ExecStartEx" => self.commands(value),
+                "Environment" => self.environment(value),
+                _ => self.plain(value),
+            }
+        }
+        state
+    }
+
+    /// `NAME=VALUE`, changed into what is kept of it. `false`: nothing.
+    fn item(&self, item: &mut String) -> bool {
+        let Some((name, value)) = item.split_once('=') else { return false };
+        let kept = if self.keeps(name) { self.redactor.variable(name, value) } else { NOT_KEPT.to_owned() };
+        *item = format!("{name}={kept}");
+        true
+    }
+
+    fn commands(&self, value: &mut Value) {
+        match value {
+            Value::Array(list) => {
+                for command in list {
+                    let kept = command.get(1).and_then(strings).map(|words| self.argv(&words));
+                    if let (Some(kept), Some(field)) = (kept, command.get_mut(1)) {
+                        *field = Value::from(kept);
+                    }
+                }
+            }
+            Value::String(text) => {
+                // Printed without quotes: where a word ends is not known, so nothing but whole text can be compared.
+                let printed: Vec<String> = text.split(' ').map(str::to_owned).collect();
+                *text = self.redactor.argv(&printed).join(" ");
+            }
+            _ => *value = Value::Null,
+        }
+    }
+
+    fn environment(&self, value: &mut Value) {
+        let keep = |items: Vec<String>| -> Vec<String> {
+            items
+                .into_iter()
+                .filter_map(|mut item| self.item(&mut item).then_some(item))
+                .collect()
+        };
+        match value {
+            Value::Array(_) => *value = Value::from(keep(strings(value).unwrap_or_default())),
+            Value::String(text) => {
+                let kept = keep(ascertain_unit::show::words(text));
+                *text = kept.iter().map(|item| quote(item)).collect::<Vec<_>>().join(" ");
+            }
+            _ => *value = Value::Null,
+        }
+    }
+
+    fn plain(&self, value: &mut Value) {
+        match value {
+            Value::String(text) => *text = self.redactor.text(text),
+            Value::Array(items) => items.iter_mut().for_each(|item| self.plain(item)),
+            _ => {}
+        }
+    }
+
+    /// The words of a command: values of secret flags go, and so do the values of variables that a wrapper sets for
+    /// something else than the engine.
+    fn argv(&self, words: &[String]) -> Vec<String> {
+        let mut kept = self.redactor.argv(words);
+        for (name, value) in self.set_by_wrappers(words) {
+            if self.keeps(&name) && self.redactor.variable(&name, &value) == value {
+                continue;
+            }
+            for (word, original) in kept.iter_mut().zip(words) {
+                if !original.contains(&format!("{name}=")) {
+                    continue;
+                }
+                for quote in ["", "'", "\""] {
+                    *word = word.replace(&format!("{name}={quote}{value}{quote}"), &format!("{name}='{NOT_KEPT}'"));
+                }
+                if original.starts_with(&format!("{name}=")) {
+                    *word = format!("{name}={NOT_KEPT}");
+                } else if !value.is_empty() && !word.contains(NOT_KEPT) {
+                    // Written in a way that was not found again.
+                    *word = MARK.to_owned();
+                }
+            }
+        }
+        // A shell's command that still says something secret is not kept at all.
+        let left = |words: &[String]| match wrapper::see_through(words, &self.known) {
+            Seen::Inner(inner) => {
+                let argv: Vec<String> = inner.argv.iter().map(|word| word.text.clone()).collect();
+                self.redactor.argv(&argv) != argv
+            }
+            Seen::Opaque { .. } => false,
+        };
+        if left(&kept) {
+            for word in kept.iter_mut().filter(|word| word.contains([' ', '\n', '\t'])) {
+                *word = MARK.to_owned();
+            }
+        }
+        kept
+    }
+
+    fn set_by_wrappers(&self, words: &[String]) -> Vec<(String, String)> {
+        let changes = match wrapper::see_through(words, &self.known) {
+            Seen::Inner(inner) => inner.environment,
+            // What cannot be seen through may set anything.
+            Seen::Opaque { .. } => words
+                .iter()
+                .flat_map(|word| word.split([' ', ';', '\n', '\t']))
+                .filter_map(|part| part.split_once('='))
+                .filter(|(name, _)| words::is_name(name))
+                .map(|(name, value)| Change::Set(name.to_owned(), Some(value.trim_matches(['"', '\'']).to_owned())))
+                .collect(),
+        };
+        let mut list: Vec<(String, String)> = changes
+            .into_iter()
+            .filter_map(|change| match change {
+                Change::Set(name, Some(value)) => Some((name, value)),
+                _ => None,
+            })
+            .collect();
+        // The longest first: the value of one may begin like that of another.
+        list.sort_by_key(|(_, value)| std::cmp::Reverse(value.len()));
+        list
+    }
+
+    fn unit_file(&self, path: &str, text: &str) -> Result<String, String> {
+        let parsed = file::parse(path, text.as_bytes()).value;
+        let mut lines = Lines(vec![None; parsed.lines.len()]);
+        for (number, line) in parsed.lines.iter().enumerate() {
+            match &line.what {
+                What::Header(_) => lines.put(number, text[line.range.clone()].trim()),
+                What::Blank => lines.put(number, ""),
+                // A header that is none ends the reading of the file, and that must not get lost.
+                What::Ignored if text[line.range.clone()].trim_start().starts_with('[') => lines.put(number, "["),
+                What::Comment | What::Assignment(_) | What::Ignored | What::Unread => {}
+            }
+        }
+        for assignment in &parsed.assignments {
+            for (offset, line) in self.assignment(assignment).into_iter().enumerate() {
+                lines.put(assignment.span.first.saturating_sub(1) + offset, &line);
+            }
+        }
+        Ok(lines.text())
+    }
+
+    /// An assignment as it is kept, on as many lines as it has, or fewer.
+    fn assignment(&self, assignment: &Assignment) -> Vec<String> {
+        let key = &assignment.key;
+        if assignment.is_reset() {
+            return vec![format!("{key}=")];
+        }
+        match key.as_str() {
+            "ExecStart" => self.exec(assignment),
+            // That there is one matters (`Type=` depends on it), what it does not.
+            key if key.starts_with("Exec") && key != "ExecSearchPath" => vec![format!("{key}=/bin/true {NOT_KEPT}")],
+            "Environment" => {
+                let (words, issues) = words::words(&assignment.value, &self.context);
+                let mut kept: Vec<String> = words
+                    .iter()
+                    .filter_map(|word| {
+                        let mut item = word.text.shown().to_owned();
+                        self.item(&mut item).then(|| quote(&item.replace('%', "%%")))
+                    })
+                    .collect();
+                if !issues.is_empty() {
+                    // Reading ends here, as it does in the original.
+                    kept.push("\"".to_owned());
+                }
+                vec![format!("{key}={}", kept.join(" "))]
+            }
+            key if KEYS.contains(&key) => vec![format!("{key}={}", self.redactor.text(&assignment.value))],
+            key => vec![format!("{key}={NOT_KEPT}")],
+        }
+    }
+
+    fn exec(&self, assignment: &Assignment) -> Vec<String> {
+        let read = words::exec(&assignment.value, &self.context);
+        if read.fatal || read.commands.is_empty() {
+            // Systemd does not run it; why it does not must remain to be seen, so it is kept as one line of text.
+            return vec![format!("ExecStart={}", self.redactor.text(&assignment.value))];
+        }
+        let mut out = vec!["ExecStart=".to_owned()];
+        for (index, command) in read.commands.iter().enumerate() {
+            let words = self.argv(&command.argv.iter().map(|word| word.text.shown().to_owned()).collect::<Vec<_>>());
+            let mut written: Vec<(String, usize)> = Vec::new();
+            if index > 0 {
+                written.push((";".to_owned(), command.range.start));
+            }
+            let program = command.path.shown().replace('%', "%%");
+            written.push((format!("{}{}", marks(command), quote(&program)), command.range.start));
+            let rest = words.iter().zip(&command.argv).skip(usize::from(!command.prefixes.argv0));
+            written.extend(rest.map(|(word, original)| (quote(&word.replace('%', "%%")), original.range.start)));
+            for (word, at) in written {
+                let number = assignment.line_of(at);
+                while out.len() <= number {
+                    if let Some(last) = out.last_mut() {
+                        last.push_str(" \\");
+                    }
+                    out.push(String::new());
+                }
+                if let Some(last) = out.last_mut() {
+                    if !last.is_empty() && !last.ends_with('=') {
+                        last.push(' ');
+                    }
+                    last.push_str(&word);
+                }
+            }
+        }
+        out
+    }
+
+    fn environment_file(&self, text: &str) -> Result<String, String> {
+        let read = words::env_file(text.as_bytes(), self.context.version);
+        if read.fatal {
+            return Err("systemd cannot read it".to_owned());
+        }
+        let mut lines = Lines(vec![None; text.split_inclusive('\n').count()]);
+        for pair in &read.pairs {
+            let kept = if self.keeps(&pair.name) { self.redactor.variable(&pair.name, &pair.value) } else { NOT_KEPT.to_owned() };
+            let mut quoted = String::from("\"");
+            for c in kept.chars() {
+                if matches!(c, '"' | '\\' | '$' | '`') {
+                    quoted.push('\\');
+                }
+                quoted.push(c);
+            }
+            quoted.push('"');
+            for (offset, line) in format!("{}={quoted}", pair.name).split('\n').enumerate() {
+                lines.put(pair.lines.0.saturating_sub(1) + offset, line);
+            }
+        }
+        for issue in &read.issues {
+            // `export NAME=…` is a fault worth telling; what it was to export is not.
+            let number = text.as_bytes()[..issue.range.start.min(text.len())].iter().filter(|b| **b == b'\n').count();
+            let original = text.get(issue.range.clone()).unwrap_or("");
+            if let Some(name) = original.split('=').next().and_then(|left| left.strip_prefix("export "))
+                && words::is_name(name.trim())
+            {
+                lines.put(number, &format!("export {}={NOT_KEPT}", name.trim()));
+            }
+        }
+        Ok(lines.text())
+    }
+
+    /// A script as what it comes to: the variables it sets and the command it ends in.
+    fn script(&self, path: &str, script: &Script) -> Script {
+        let opaque = |why: String| Script { text: None, opaque: Some(why), ..script.clone() };
+        let Some(text) = &script.text else { return script.clone() };
+        let argv = [script.interpreter.clone(), path.to_owned(), "\u{1}".to_owned()];
+        let plain = &argv[..2];
+        let inner = match wrapper::see_through(plain, &self.known) {
+            Seen::Inner(inner) => inner,
+            Seen::Opaque { why, .. } => return opaque(self.redactor.text(&why)),
+        };
+        // Whether it hands its arguments on shows when it is given one.
+        let more = match wrapper::see_through(&argv, &self.known) {
+            Seen::Inner(more) => more,
+            Seen::Opaque { why, .. } => return opaque(self.redactor.text(&why)),
+        };
+        let words: Vec<String> = inner.argv.iter().map(|word| word.text.clone()).collect();
+        let with: Vec<String> = more.argv.iter().map(|word| word.text.clone()).collect();
+        let arguments = if with == words {
+            ""
+        } else if with.len() == words.len() + 1 && with[..words.len()] == words[..] && with.last() == argv.last() {
+            " \"$@\""
+        } else {
+            return opaque("what it does with its arguments cannot be told".to_owned());
+        };
+        if inner.container.is_some() {
+            return opaque("it starts a container".to_owned());
+        }
+        let mut out = String::new();
+        for change in &inner.environment {
+            match change {
+                Change::Set(name, Some(value)) => {
+                    let kept = if self.keeps(name) { self.redactor.variable(name, value) } else { NOT_KEPT.to_owned() };
+                    out.push_str(&format!("export {name}={}\n", single(&kept)));
+                }
+                Change::Unset(name) => out.push_str(&format!("unset {name}\n")),
+                _ => return opaque("what it does to the environment cannot be told".to_owned()),
+            }
+        }
+        let stays = inner.layers.iter().any(|layer| layer.replaces != Some(true));
+        let kept: Vec<String> = self.redactor.argv(&words).iter().map(|word| single(word)).collect();
+        let exec = if stays { "" } else { "exec " };
+        out.push_str(&format!("{exec}{}{arguments}\n", kept.join(" ")));
+        let reads = names_in(text).into_iter().any(|name| words::is_name(&name));
+        Script { text: Some(out), reads_environment: reads, ..script.clone() }
+    }
+}
+
+fn marks(command: &Command) -> String {
+    let prefixes = command.prefixes;
+    let mut out = String::new();
+    for (set, mark) in [
+        (prefixes.ignore_failure, "-"),
+        (prefixes.argv0, "@"),
+        (prefixes.no_variables, ":"),
+        (prefixes.full_privileges, "+"),
+        (prefixes.no_setuid, "!"),
+        (prefixes.ambient, "!!"),
+        (prefixes.shell, "|"),
+    ] {
+        if set {
+            out.push_str(mark);
+        }
+    }
+    out
+}
+
+/// A word as a shell reads it back.
+fn single(word: &str) -> String {
+    format!("'{}'", word.replace('\'', "'\\''"))
+}
+
+/// Names behind `$` and `${`.
+fn names_in(text: &str) -> Vec<String> {
+    text.match_indices('$')
+        .filter_map(|(at, _)| {
+            let rest = text[at + 1..].trim_start_matches('{');
+            let end = rest.find(|c: char| !c.is_ascii_alphanumeric() && c != '_').unwrap_or(rest.len());
+            words::is_name(&rest[..end]).then(|| rest[..end].to_owned())
+        })
+        .collect()
+}
+
+fn strings(value: &Value) -> Option<Vec<String>> {
+    value.as_array()?.iter().map(|item| item.as_str().map(str::to_owned)).collect()
+}
+
+fn environment_files(unit: &Unit) -> BTreeSet<String> {
+    let mut named: BTreeSet<String> = BTreeSet::new();
+    // Whatever is no unit file and no drop-in was read because something named it as an environment file.
+    for path in unit.files.entries.keys() {
+        let is_unit = path.ends_with(".conf") && path.contains(".d/") || unit_suffix(path);
+        if !is_unit {
+            named.insert(path.clone());
+        }
+    }
+    if let Some(resolved) = unit.resolved() {
+        let own: BTreeSet<String> = resolved.unit.value.paths().map(str::to_owned).collect();
+        for file in &resolved.unit.value.environment_files {
+            if let Some(path) = file.path.known().filter(|path| !own.contains(*path)) {
+                named.insert(path.to_owned());
+            }
+        }
+    }
+    named
+}
+
+fn unit_suffix(path: &str) -> bool {
+    let end = path.rsplit('.').next().unwrap_or("");
+    ["service", "socket", "target", "timer", "path", "scope", "slice", "mount"].contains(&end)
+}
+
+/// Lines of a text that are filled in; the others are comments.
+struct Lines(Vec<Option<String>>);
+
+impl Lines {
+    fn put(&mut self, number: usize, line: &str) {
+        if number >= self.0.len() {
+            self.0.resize(number + 1, None);
+        }
+        self.0[number] = Some(line.trim_end_matches('\r').to_owned());
+    }
+
+    fn text(self) -> String {
+        let mut out = String::new();
+        for line in self.0 {
+            out.push_str(line.as_deref().unwrap_or("#"));
+            out.push('\n');
+        }
+        out
+    }
+}

@@ -1,0 +1,622 @@
+//! Units: what the manager holds of one, and the files it is made of. Read-only: `busctl` and `systemctl` are run to
+//! ask, never to change.
+//!
+//! What is gathered here is NOT redacted: [`crate::scrub`] decides what of it may be kept.
+
+use crate::command::{self, Error};
+use crate::file::{self, Root};
+use crate::process;
+use ascertain_model::service::{Account, FileEntry, FileText, Manager, ManagerState, Script, UnitFiles};
+use ascertain_unit::collected::{self, Resolved};
+use ascertain_unit::held::Held;
+use ascertain_unit::layers::{self, Layer};
+use ascertain_unit::specifiers::UnitName;
+use ascertain_unit::unit;
+use serde_json::Value;
+use std::collections::BTreeMap;
+use std::os::unix::process::CommandExt;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::time::Duration;
+
+/// Most that the manager may answer.
+const LONGEST_ANSWER: u64 = 8 << 20;
+/// A unit file, drop-in or environment file is never longer.
+const LONGEST_FILE: u64 = 1 << 20;
+/// A script that starts a server is never longer.
+const LONGEST_SCRIPT: u64 = 64 << 10;
+/// Links that are followed one after the other.
+const MOST_LINKS: usize = 16;
+/// Where a host's control groups are; the second where version 1 is mounted beside it.
+const GROUPS: [&str; 2] = ["/sys/fs/cgroup", "/sys/fs/cgroup/unified"];
+
+/// Properties that are kept. Others say nothing about what a service was told, or may hold secrets
+/// (`SetCredential`).
+pub const PROPERTIES: &[&str] = &[
+    "ActiveEnterTimestamp",
+    "ActiveState",
+    "ControlGroup",
+    "DropInPaths",
+    "Environment",
+    "EnvironmentFiles",
+    "ExecMainCode",
+    "ExecMainExitTimestamp",
+    "ExecMainPID",
+    "ExecMainStartTimestamp",
+    "ExecMainStartTimestampMonotonic",
+    "ExecMainStatus",
+    "ExecStart",
+    "ExecStartEx",
+    "FragmentPath",
+    "Group",
+    "Id",
+    "InactiveEnterTimestamp",
+    "InactiveExitTimestamp",
+    "InvocationID",
+    "LoadState",
+    "LogLevelMax",
+    "LogNamespace",
+    "LogRateLimitBurst",
+    "LogRateLimitIntervalUSec",
+    "MainPID",
+    "NRestarts",
+    "Names",
+    "NeedDaemonReload",
+    "PassEnvironment",
+    "Restart",
+    "RestartUSec",
+    "Result",
+    "RootDirectory",
+    "SourcePath",
+    "StandardError",
+    "StandardOutput",
+    "StateChangeTimestamp",
+    "SubState",
+    "Transient",
+    "Type",
+    "UnitFileState",
+    "UnsetEnvironment",
+    "User",
+    "WorkingDirectory",
+];
+
+/// A unit, as the manager and its files know it. Not redacted.
+#[derive(Clone)]
+pub struct Unit {
+    /// What the manager holds.
+    pub state: ManagerState,
+    /// What its files say. Scripts are as they are on disk.
+    pub files: UnitFiles,
+}
+
+impl std::fmt::Debug for Unit {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Unit").field("name", &self.files.name).finish_non_exhaustive()
+    }
+}
+
+impl Unit {
+    /// Its full name.
+    pub fn name(&self) -> &str {
+        &self.files.name
+    }
+
+    /// Whose it is.
+    pub fn manager(&self) -> &Manager {
+        &self.files.manager
+    }
+
+    /// A property that is one text.
+    pub fn text(&self, name: &str) -> Option<&str> {
+        self.state.properties.get(name)?.as_str().filter(|text| !text.is_empty())
+    }
+
+    /// A property that is one number.
+    pub fn number(&self, name: &str) -> Option<u64> {
+        let value = self.state.properties.get(name)?;
+        value.as_u64().or_else(|| value.as_str()?.trim().parse().ok())
+    }
+
+    /// Its main process.
+    pub fn main_pid(&self) -> Option<u32> {
+        self.number("MainPID").and_then(|pid| u32::try_from(pid).ok()).filter(|pid| *pid != 0)
+    }
+
+    /// The id of its last start, 32 hexadecimal digits.
+    pub fn invocation(&self) -> Option<String> {
+        let id = match self.state.properties.get("InvocationID")? {
+            Value::String(id) => id.replace('-', ""),
+            Value::Array(bytes) => {
+                bytes.iter().map(|byte| byte.as_u64().map(|byte| format!("{byte:02x}"))).collect::<Option<String>>()?
+            }
+            _ => return None,
+        };
+        (id.len() == 32 && id.bytes().any(|byte| byte != b'0')).then_some(id)
+    }
+
+    /// Whether the manager knows it, or a file of that name is there.
+    fn is_there(&self) -> bool {
+        !matches!(self.text("LoadState"), Some("not-found") | None) || self.resolved().is_some_and(|resolved| resolved.unit.value.fragment.is_some())
+    }
+
+    /// What its files come to.
+    pub fn resolved(&self) -> Option<Resolved> {
+        collected::resolve(&self.files, Some(&self.state))
+    }
+
+    /// What a process would be given by what is written, and by what is loaded.
+    pub fn layers(&self) -> Option<(Layer, Layer)> {
+        let resolved = self.resolved()?;
+        let held = Held::read(&self.state);
+        let written = layers::written(&resolved, &self.files);
+        let loaded = layers::loaded(&resolved, &self.files, &self.state, &held);
+        Some((written, loaded))
+    }
+}
+
+/// Looks a unit up by its name, with the system's manager, then with one's own. `None`: there is no such unit.
+pub fn find(name: &str, timeout: Duration) -> Result<Option<Unit>, Error> {
+    let Some(parsed) = UnitName::parse(name) else { return Ok(None) };
+    let system = of_manager(&parsed.full(), Manager::System, timeout);
+    match system {
+        Ok(unit) if unit.is_there() => return Ok(Some(unit)),
+        _ => {}
+    }
+    let uid = rustix::process::getuid().as_raw();
+    if let Some(manager) = user_manager(uid)
+        && let Ok(unit) = of_manager(&parsed.full(), manager, timeout)
+        && unit.is_there()
+    {
+        return Ok(Some(unit));
+    }
+    system.map(|_| None)
+}
+
+/// The unit a process belongs to, by its control group. `None`: it belongs to none, such as one started by hand.
+pub fn of_process(pid: u32, timeout: Duration) -> Option<Result<Unit, Error>> {
+    let groups = String::from_utf8(process::read(pid, "cgroup").ok()?).ok()?;
+    let (name, uid) = groups.lines().rev().find_map(|line| of_group(line.splitn(3, ':').nth(2)?))?;
+    let manager = match uid {
+        None => Manager::System,
+        Some(uid) => user_manager(uid)?,
+    };
+    let unit = match of_manager(&name, manager, timeout) {
+        Ok(unit) => unit,
+        Err(error) => return Some(Err(error)),
+    };
+    // The name in a control group of another host or container means something else here.
+    let group = unit.text("ControlGroup")?;
+    groups.lines().any(|line| line.ends_with(group)).then_some(Ok(unit))
+}
+
+/// The name of the unit in whose control group a process is, and whose it is, without asking the manager.
+pub(crate) fn named_by(pid: u32) -> Option<(String, Manager)> {
+    let groups = String::from_utf8(process::read(pid, "cgroup").ok()?).ok()?;
+    let (name, uid) = groups.lines().rev().find_map(|line| of_group(line.splitn(3, ':').nth(2)?))?;
+    let manager = match uid {
+        None => Manager::System,
+        Some(uid) => Manager::User { uid, home: String::new(), runtime: String::new() },
+    };
+    Some((name, manager))
+}
+
+/// The unit of a control group, and whose it is: the innermost service.
+fn of_group(path: &str) -> Option<(String, Option<u32>)> {
+    let mut uid = None;
+    let mut name = None;
+    for part in path.split('/') {
+        let Some(stem) = part.strip_suffix(".service") else { continue };
+        match stem.strip_prefix("user@").and_then(|uid| uid.parse().ok()) {
+            Some(number) => uid = Some(number),
+            // Below its own service a process may have made groups of any name.
+            None if name.is_none() => name = Some(part.to_owned()),
+            None => {}
+        }
+    }
+    Some((name?, uid))
+}
+
+fn user_manager(uid: u32) -> Option<Manager> {
+    let account = accounts().into_iter().find(|account| account.uid == uid)?;
+    let ours = uid == rustix::process::getuid().as_raw();
+    let runtime = ours.then(|| std::env::var("XDG_RUNTIME_DIR").ok()).flatten().filter(|dir| dir.starts_with('/'));
+    let runtime = runtime.unwrap_or_else(|| format!("/run/user/{uid}"));
+    Path::new(&runtime).join("systemd").is_dir().then_some(Manager::User { uid, home: account.home, runtime })
+}
+
+/// A command that asks a manager.
+fn ask(program: &str, manager: &Manager) -> Command {
+    let mut command = Command::new(program);
+    if let Manager::User { uid, runtime, .. } = manager {
+        command.arg("--user").env("XDG_RUNTIME_DIR", runtime);
+        let ours = rustix::process::getuid().as_raw();
+        if ours != *uid {
+            // Only the user's own processes are let in.
+            let gid = passwd().into_iter().find(|(account, _)| account.uid == *uid).map_or(*uid, |(_, gid)| gid);
+            command.uid(*uid).gid(gid).env("DBUS_SESSION_BUS_ADDRESS", format!("unix:path={runtime}/bus"));
+        }
+    }
+    command
+}
+
+fn of_manager(name: &str, manager: Manager, timeout: Duration) -> Result<Unit, Error> {
+    let state = match over_bus(name, &manager, timeout) {
+        Ok(state) => state,
+        // Without a bus the manager can still be asked directly, by root.
+        Err(_) => shown(name, &manager, timeout)?,
+    };
+    let files = UnitFiles { name: name.to_owned(), manager, ..UnitFiles::default() };
+    let mut unit = Unit { state, files };
+    unit.state.processes = unit.text("ControlGroup").map(processes).unwrap_or_default();
+    read_files(&mut unit);
+    Ok(unit)
+}
+
+const BUS: [&str; 5] = [
+    "--json=short",
+    "call",
+    "org.freedesktop.systemd1",
+    "org.freedesktop.DBus.Properties",
+    "GetAll",
+];
+
+fn over_bus(name: &str, manager: &Manager, timeout: Duration) -> Result<ManagerState, Error> {
+    let path = format!("/org/freedesktop/systemd1/unit/{}", label(name));
+    let get = |path: &str| -> Result<BTreeMap<String, Value>, Error> {
+        let [json, call, service, interface, method] = BUS;
+        let bytes = command::run(
+            ask("busctl", manager).args([json, call, service, path, interface, method, "s", ""]),
+            timeout,
+            LONGEST_ANSWER,
+        )?;
+        let bad = |what: &str| Error::Output { program: "busctl".to_owned(), what: what.to_owned() };
+        let answer: Value = serde_json::from_slice(&bytes).map_err(|_| bad("no JSON"))?;
+        let all = answer.pointer("/data/0").and_then(Value::as_object).ok_or_else(|| bad("no properties"))?;
+        Ok(all
+            .iter()
+            .filter_map(|(name, value)| Some((name.clone(), value.get("data")?.clone())))
+            .collect())
+    };
+    let own = std::thread::scope(|scope| {
+        let own = scope.spawn(|| get("/org/freedesktop/systemd1"));
+        (get(&path), own.join().unwrap_or_else(|_| Ok(BTreeMap::new())))
+    });
+    let (properties, own) = (own.0?, own.1?);
+    let environment = own.get("Environment").and_then(Value::as_array).map(|list| {
+        list.iter().filter_map(|item| item.as_str().map(str::to_owned)).collect()
+    });
+    Ok(ManagerState {
+        source: "busctl".to_owned(),
+        release: own.get("Version").and_then(Value::as_str).and_then(first_number),
+        environment,
+        properties: keep(properties),
+        processes: Vec::new(),
+    })
+}
+
+fn shown(name: &str, manager: &Manager, timeout: Duration) -> Result<ManagerState, Error> {
+    let mut show = ask("systemctl", manager);
+    show.args(["--no-pager", "--no-ask-password", "show", "--all", "--", name]);
+    let text = String::from_utf8_lossy(&command::run(&mut show, timeout, LONGEST_ANSWER)?).into_owned();
+    let mut properties: BTreeMap<String, Value> = BTreeMap::new();
+    for (name, value) in ascertain_unit::show::parse(&text).value.properties {
+        let text = match properties.remove(&name) {
+            Some(Value::String(before)) => format!("{before}\n{value}"),
+            _ => value,
+        };
+        properties.insert(name, Value::String(text));
+    }
+    let mut environment = ask("systemctl", manager);
+    environment.args(["--no-pager", "--no-ask-password", "show-environment"]);
+    let environment = command::run(&mut environment, timeout, LONGEST_ANSWER).ok().map(|bytes| {
+        String::from_utf8_lossy(&bytes).lines().flat_map(ascertain_unit::show::words).collect()
+    });
+    let version = command::run(ask("systemctl", manager).arg("--version"), timeout, LONGEST_ANSWER).ok();
+    Ok(ManagerState {
+        source: "systemctl show".to_owned(),
+        release: version.and_then(|bytes| first_number(&String::from_utf8_lossy(&bytes))),
+        environment,
+        properties: keep(properties),
+        processes: Vec::new(),
+    })
+}
+
+fn keep(mut properties: BTreeMap<String, Value>) -> BTreeMap<String, Value> {
+    properties.retain(|name, _| PROPERTIES.contains(&name.as_str()));
+    properties
+}
+
+fn first_number(text: &str) -> Option<u32> {
+    let digits = text.trim_start_matches(|c: char| !c.is_ascii_digit());
+    let end = digits.find(|c: char| !c.is_ascii_digit()).unwrap_or(digits.len());
+    digits[..end].parse().ok()
+}
+
+/// A name as a part of an object path: everything but letters and digits is `_` and two hexadecimal digits.
+fn label(name: &str) -> String {
+    let mut out = String::new();
+    for (index, byte) in name.bytes().enumerate() {
+        if byte.is_ascii_alphabetic() || byte.is_ascii_digit() && index > 0 {
+            out.push(byte as char);
+        } else {
+            out.push_str(&format!("_{byte:02x}"));
+        }
+    }
+    out
+}
+
+/// The processes of a control group and of those below it, lowest first.
+pub fn processes(group: &str) -> Vec<u32> {
+    if !group.starts_with('/') || group.split('/').any(|part| part == "..") {
+        return Vec::new();
+    }
+    let mut pids = Vec::new();
+    for root in GROUPS {
+        let mut todo = vec![PathBuf::from(format!("{root}{group}"))];
+        let mut seen = 0;
+        while let Some(directory) = todo.pop() {
+            seen += 1;
+            if seen > 1000 {
+                break;
+            }
+            let text = std::fs::read_to_string(directory.join("cgroup.procs")).unwrap_or_default();
+            pids.extend(text.lines().filter_map(|line| line.parse::<u32>().ok()).filter(|pid| *pid != 0));
+            let below = std::fs::read_dir(&directory).into_iter().flatten().flatten();
+            todo.extend(below.filter(|entry| entry.file_type().is_ok_and(|kind| kind.is_dir())).map(|entry| entry.path()));
+        }
+    }
+    pids.sort_unstable();
+    pids.dedup();
+    pids
+}
+
+/// Users of this host with their groups.
+fn passwd() -> Vec<(Account, u32)> {
+    let text = std::fs::read_to_string("/etc/passwd").unwrap_or_default();
+    text.lines()
+        .filter_map(|line| {
+            let fields: Vec<&str> = line.split(':').collect();
+            let [name, _, uid, gid, _, home, shell] = fields.as_slice() else { return None };
+            let account = Account {
+                name: (*name).to_owned(),
+                uid: uid.parse().ok()?,
+                home: (*home).to_owned(),
+                shell: (*shell).to_owned(),
+            };
+            Some((account, gid.parse().ok()?))
+        })
+        .collect()
+}
+
+fn accounts() -> Vec<Account> {
+    passwd().into_iter().map(|(account, _)| account).collect()
+}
+
+/// Reads everything the unit is made of into `unit.files`.
+fn read_files(unit: &mut Unit) {
+    let Some(name) = UnitName::parse(&unit.files.name) else { return };
+    let manager = collected::manager(&unit.files.manager);
+    let names = unit.state.properties.get("Names").and_then(Value::as_array).cloned().unwrap_or_default();
+    let names = names.iter().filter_map(|name| UnitName::parse(name.as_str()?));
+    let mut all = vec![name];
+    all.extend(names);
+    all.dedup();
+    let mut entries = BTreeMap::new();
+    for directory in ["/lib", "/etc/systemd/system", "/run/systemd/system"] {
+        if let Ok(target) = std::fs::read_link(directory) {
+            entries.insert(directory.to_owned(), FileEntry::Link(target.to_string_lossy().into_owned()));
+        }
+    }
+    for name in &all {
+        for path in unit::fragments(name, &manager) {
+            read(&path.to_string_lossy(), &mut entries);
+        }
+        for directory in unit::directories(name, &manager) {
+            for path in listed(&directory, |name| name.ends_with(".conf")) {
+                read(&path, &mut entries);
+            }
+        }
+    }
+    // The manager may know of others: aliases, files it was linked to.
+    if let Some(path) = unit.text("FragmentPath") {
+        read(path, &mut entries);
+    }
+    let text = |path: &str| std::fs::read_to_string(path).ok().map(|text| text.trim().to_owned());
+    unit.files.entries = entries;
+    unit.files.host_name = text("/proc/sys/kernel/hostname");
+    unit.files.machine_id = text("/etc/machine-id");
+    unit.files.boot_id = text("/proc/sys/kernel/random/boot_id").map(|id| id.replace('-', ""));
+    unit.files.kernel = text("/proc/sys/kernel/osrelease");
+    let own = match unit.manager() {
+        Manager::System => 0,
+        Manager::User { uid, .. } => *uid,
+    };
+    let Some(resolved) = unit.resolved() else { return };
+    let users: Vec<&str> = resolved.unit.value.text("User").into_iter().chain(unit.text("User")).collect();
+    unit.files.accounts = accounts()
+        .into_iter()
+        .filter(|account| account.uid == own || users.iter().any(|user| account.name == *user || account.uid.to_string() == *user))
+        .collect();
+    // Which environment files and scripts it names is known only now.
+    let mut named: Vec<String> = resolved
+        .unit
+        .value
+        .environment_files
+        .iter()
+        .filter_map(|file| file.path.known().map(str::to_owned))
+        .collect();
+    named.extend(Held::read(&unit.state).show.environment_files().into_iter().map(|(path, _)| path));
+    for path in named {
+        match path.rfind('/') {
+            Some(at) if path.contains(['*', '?', '[']) && !path[..at].contains(['*', '?', '[']) => {
+                for path in listed(Path::new(&path[..at]), |_| true) {
+                    read(&path, &mut unit.files.entries);
+                }
+            }
+            _ => read(&path, &mut unit.files.entries),
+        }
+    }
+    read_scripts(unit);
+}
+
+fn read_scripts(unit: &mut Unit) {
+    let Some((written, loaded)) = unit.layers() else { return };
+    let folder = unit.text("WorkingDirectory").unwrap_or("/").trim_start_matches(['!', '-']).to_owned();
+    let mut words: Vec<String> = Vec::new();
+    for outer in [&written.outer, &loaded.outer] {
+        words.extend(outer.iter().take(8).cloned());
+    }
+    for word in words {
+        if word.starts_with('-') || word.len() > 4096 || unit.files.scripts.contains_key(&word) {
+            continue;
+        }
+        let path = Path::new(&folder).join(&word);
+        let Ok(content) = file::read_head(&path, &Root::ours(), LONGEST_SCRIPT) else { continue };
+        let Some(interpreter) = interpreter(&content.bytes).or_else(|| {
+            // A script without a first line of its own, given to a shell.
+            (word.ends_with(".sh")).then(|| "sh".to_owned())
+        }) else {
+            continue;
+        };
+        let (text, opaque) = match String::from_utf8(content.bytes) {
+            _ if content.partial.is_some() => (None, Some(format!("it is longer than {LONGEST_SCRIPT} bytes"))),
+            Ok(text) => (Some(text), None),
+            Err(_) => (None, Some("it is not UTF-8".to_owned())),
+        };
+        let script = Script { interpreter, text, opaque, reads_environment: false, changed_ms: content.changed_ms };
+        unit.files.scripts.insert(word, script);
+    }
+}
+
+/// The shell in the first line of a script; `None` for anything that is no shell script.
+fn interpreter(bytes: &[u8]) -> Option<String> {
+    let line = bytes.strip_prefix(b"#!")?.split(|byte| *byte == b'\n').next()?;
+    let line = String::from_utf8_lossy(line).into_owned();
+    let mut words = line.split_ascii_whitespace().map(|word| word.rsplit('/').next().unwrap_or(word));
+    let mut name = words.next()?;
+    if name == "env" {
+        name = words.find(|word| !word.starts_with('-'))?;
+    }
+    ["sh", "bash", "dash", "ash", "ksh", "zsh", "rbash"].contains(&name).then(|| name.to_owned())
+}
+
+/// Paths in a directory, sorted; none where it cannot be read.
+fn listed(directory: &Path, wanted: impl Fn(&str) -> bool) -> Vec<String> {
+    let mut paths: Vec<String> = std::fs::read_dir(directory)
+        .into_iter()
+        .flatten()
+        .flatten()
+        .filter_map(|entry| entry.file_name().into_string().ok())
+        .filter(|name| wanted(name))
+        .map(|name| format!("{}/{name}", directory.display()))
+        .collect();
+    paths.sort();
+    paths
+}
+
+/// Reads a path, following links one at a time so that each of them is known.
+fn read(path: &str, entries: &mut BTreeMap<String, FileEntry>) {
+    let mut path = path.to_owned();
+    for _ in 0..MOST_LINKS {
+        if entries.contains_key(&path) || path == "/dev/null" {
+            return;
+        }
+        let (entry, next) = entry(&path);
+        entries.insert(path, entry);
+        match next {
+            Some(next) => path = next,
+            None => return,
+        }
+    }
+}
+
+fn entry(path: &str) -> (FileEntry, Option<String>) {
+    match std::fs::symlink_metadata(path) {
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => (FileEntry::Absent, None),
+        Err(error) => (FileEntry::Unreadable(error.to_string()), None),
+        Ok(metadata) if metadata.is_symlink() => match std::fs::read_link(path) {
+            Ok(target) => {
+                let target = target.to_string_lossy().into_owned();
+                let next = if target.starts_with('/') {
+                    target.clone()
+                } else {
+                    unit::joined(path, &target)
+                };
+                (FileEntry::Link(target), Some(next))
+            }
+            Err(error) => (FileEntry::Unreadable(error.to_string()), None),
+        },
+        Ok(_) => (content(path), None),
+    }
+}
+
+fn content(path: &str) -> FileEntry {
+    match file::read_head(Path::new(path), &Root::ours(), LONGEST_FILE) {
+        Ok(content) if content.partial.is_some() => {
+            FileEntry::Unreadable(format!("it is longer than {LONGEST_FILE} bytes"))
+        }
+        Ok(content) => match String::from_utf8(content.bytes) {
+            Ok(text) => FileEntry::Text(FileText { text, changed_ms: content.changed_ms }),
+            Err(_) => FileEntry::Unreadable("it is not UTF-8".to_owned()),
+        },
+        Err(error) => FileEntry::Unreadable(error.to_string()),
+    }
+}
+
+/// Names of services that a manager knows, for a name that was misspelt.
+pub fn names(timeout: Duration) -> Vec<String> {
+    let mut list = Vec::new();
+    for verb in ["list-units", "list-unit-files"] {
+        let mut command = ask("systemctl", &Manager::System);
+        command.args(["--no-pager", "--no-legend", "--plain", "--type=service", "--all", verb]);
+        let Ok(bytes) = command::run(&mut command, timeout, LONGEST_ANSWER) else { continue };
+        let text = String::from_utf8_lossy(&bytes).into_owned();
+        list.extend(text.lines().filter_map(|line| line.split_ascii_whitespace().next().map(str::to_owned)));
+    }
+    list.sort();
+    list.dedup();
+    list
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_as_parts_of_object_paths() {
+        assert_eq!(label("llama.service"), "llama_2eservice");
+        assert_eq!(label("a-b@c\\x2dd.service"), "a_2db_40c_5cx2dd_2eservice");
+        assert_eq!(label("9a"), "_39a");
+    }
+
+    #[test]
+    fn the_unit_of_a_control_group() {
+        let of = |path: &str| of_group(path);
+        assert_eq!(of("/system.slice/llama.service"), Some(("llama.service".into(), None)));
+        assert_eq!(of("/system.slice/system-llama.slice/llama@a.service"), Some(("llama@a.service".into(), None)));
+        assert_eq!(
+            of("/user.slice/user-1000.slice/user@1000.service/app.slice/llama.service"),
+            Some(("llama.service".into(), Some(1000)))
+        );
+        assert_eq!(of("/system.slice/llama.service/payload.service"), Some(("llama.service".into(), None)));
+        assert_eq!(of("/user.slice/user-0.slice/session-3.scope"), None);
+        assert_eq!(of("/user.slice/user-1000.slice/user@1000.service/init.scope"), None);
+        assert_eq!(of("/"), None);
+    }
+
+    #[test]
+    fn shells_of_scripts() {
+        assert_eq!(interpreter(b"#!/bin/sh -e\nexec x"), Some("sh".into()));
+        assert_eq!(interpreter(b"#!/usr/bin/env -S bash\n"), Some("bash".into()));
+        assert_eq!(interpreter(b"#!/usr/bin/python3\n"), None);
+        assert_eq!(interpreter(b"\x7fELF"), None);
+    }
+
+    #[test]
+    fn releases() {
+        assert_eq!(first_number("252.39-1~deb12u2"), Some(252));
+        assert_eq!(first_number("systemd 257 (257.9-1~deb13u1)"), Some(257));
+        assert_eq!(first_number("v256-rc1"), Some(256));
+        assert_eq!(first_number("none"), None);
+    }
+}

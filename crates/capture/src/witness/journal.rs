@@ -1,0 +1,227 @@
+//! The journal: the lines that one process wrote in exactly this start of its unit, and whether they are all there.
+
+use super::{Context, Found, gap};
+use crate::process;
+use ascertain_journal::{Entry, Id128, Journal, Manager, Start};
+use ascertain_model::capture::ArtifactGap;
+use ascertain_model::service;
+use serde_json::json;
+
+/// What is known about the lines being complete.
+pub(crate) const JOURNAL: &str = "journal.json";
+
+/// Of a start so many lines are read from its first on, unless it says earlier that it is ready…
+const FIRST_LINES: usize = 20_000;
+/// …so many after that…
+const AFTER_READY: usize = 200;
+/// …and so many of the newest.
+const NEWEST_LINES: usize = 500;
+/// What journald lets through unless told otherwise: messages of one unit in so many microseconds.
+const BURST: u64 = 10_000;
+const INTERVAL: u64 = 30_000_000;
+
+/// Which start's lines to read.
+pub(super) struct Wanted {
+    unit: String,
+    manager: Manager,
+    invocation: Id128,
+    /// Only lines of this process; `None`: of all that the unit ran.
+    pid: Option<u32>,
+}
+
+/// Which start a process, or else a unit without one, belongs to. What the process itself was given comes first: the
+/// manager may already speak of another start.
+pub(super) fn wanted(context: &Context) -> Option<Wanted> {
+    let pid = context.pid();
+    let given = context.facts.as_ref().and_then(|facts| facts.env("INVOCATION_ID"));
+    let unit = context.unit.as_ref();
+    let invocation = match (given, pid) {
+        (Some(id), _) => id.parse().ok()?,
+        // Its environment may not be read: then the manager must count it among the unit's.
+        (None, Some(pid)) => {
+            let unit = unit.filter(|unit| unit.state.processes.contains(&pid))?;
+            unit.invocation()?.parse().ok()?
+        }
+        (None, None) => unit?.invocation()?.parse().ok()?,
+    };
+    let (name, manager) = match unit {
+        Some(unit) => (unit.name().to_owned(), unit.manager().clone()),
+        None => crate::systemd::named_by(pid?)?,
+    };
+    let manager = match manager {
+        service::Manager::System => Manager::System,
+        service::Manager::User { uid, .. } => Manager::User(uid),
+    };
+    Some(Wanted { unit: name, manager, invocation, pid })
+}
+
+impl Wanted {
+    pub(super) fn source(&self) -> String {
+        format!("the journal of {} in start {}", self.unit, self.invocation)
+    }
+}
+
+/// Reads them.
+pub(super) fn read(context: &Context, wanted: &Wanted, tell: &mut dyn FnMut(Found)) {
+    let source = wanted.source();
+    let (journal, opening) = Journal::open(Journal::default_directories());
+    if journal.files().next().is_none() {
+        let why = opening.first().map_or_else(|| "there is no journal on this host".to_owned(), ToString::to_string);
+        tell(Found::gap("log.txt", source, no_journal(why)));
+        return;
+    }
+    let start = journal.start(&wanted.unit, wanted.manager, wanted.invocation);
+    let lines = Lines::of(&start, wanted, &context.wants.log_ready);
+    let began = context
+        .unit
+        .as_ref()
+        .filter(|unit| unit.main_pid().is_some() && unit.main_pid() == wanted.pid)
+        .and_then(|unit| unit.number("ExecMainStartTimestamp"))
+        .or_else(|| process::start(wanted.pid?).ok()?.since_ms.map(|ms| ms.saturating_mul(1000)));
+    let judged = start.completeness(began);
+    let mut flaws: Vec<String> = judged.flaws.iter().map(ToString::to_string).collect();
+    flaws.extend(lines.gaps.iter().cloned());
+    flaws.extend(filtered(context));
+    let last = judged.span.map(|(_, last)| last.realtime);
+    flaws.extend(flooded(context, &lines, last));
+    if lines.own == 0 {
+        let why = if lines.others > 0 {
+            format!("the journal holds {} lines of this start, and none of process {}", lines.others, wanted.pid.unwrap_or(0))
+        } else {
+            flaws.first().cloned().unwrap_or_else(|| "the journal has no line of this start".to_owned())
+        };
+        tell(Found::gap("log.txt", source, no_journal(why)));
+        return;
+    }
+    let record = json!({
+        "unit": wanted.unit,
+        "invocation": wanted.invocation.to_string(),
+        "read": "journal files",
+        "lines": lines.own,
+        "lines_of_others": lines.others,
+        "complete": flaws.is_empty(),
+        "flaws": flaws,
+    });
+    let mut found = Found::bytes("log.txt", source.clone(), lines.text);
+    if lines.cut {
+        found.entry.partial = Some("from its first line until it was ready, and its newest lines".to_owned());
+    }
+    tell(found);
+    tell(Found::bytes(JOURNAL, source, format!("{record:#}\n").into_bytes()));
+}
+
+fn no_journal(why: String) -> ArtifactGap {
+    gap(
+        "not_present",
+        why,
+        Some("run as root or as a member of the group systemd-journal, or hand in the log: `--log FILE`"),
+    )
+}
+
+/// The lines as text.
+struct Lines {
+    text: Vec<u8>,
+    own: usize,
+    others: usize,
+    cut: bool,
+    gaps: Vec<String>,
+    /// When the first and the last of the beginning were written, microseconds since 1970.
+    span: Option<(u64, u64)>,
+}
+
+impl Lines {
+    fn of(start: &Start<'_>, wanted: &Wanted, ready: &[String]) -> Lines {
+        let mut after: Option<usize> = None;
+        let head = start.head_until(FIRST_LINES, |entry| {
+            if let Some(left) = &mut after {
+                *left = left.saturating_sub(1);
+                return *left == 0;
+            }
+            let says = |message: Vec<u8>| ready.iter().any(|mark| contains(&message, mark.as_bytes()));
+            if entry.message().is_ok_and(says) {
+                after = Some(AFTER_READY);
+            }
+            false
+        });
+        let mut lines = Lines { text: Vec::new(), own: 0, others: 0, cut: false, gaps: Vec::new(), span: None };
+        lines.gaps.extend(head.gaps.iter().map(ToString::to_string));
+        for entry in &head.entries {
+            lines.add(entry, wanted);
+        }
+        lines.span = head.entries.first().zip(head.entries.last()).map(|(first, last)| (first.realtime(), last.realtime()));
+        if head.found || head.entries.len() >= FIRST_LINES {
+            let (newest, gaps) = start.newest(NEWEST_LINES);
+            lines.gaps.extend(gaps.iter().map(ToString::to_string));
+            let reached = head.entries.last().map(Entry::cursor);
+            let later: Vec<&Entry> = newest
+                .iter()
+                .filter(|entry| reached.is_none_or(|reached| entry.cursor().order(&reached).is_gt()))
+                .collect();
+            if later.len() >= NEWEST_LINES {
+                lines.cut = true;
+                lines.text.extend_from_slice(b"[ascertain: lines left out here]\n");
+            }
+            for entry in later {
+                lines.add(entry, wanted);
+            }
+        }
+        lines
+    }
+
+    fn add(&mut self, entry: &Entry, wanted: &Wanted) {
+        let field = |name: &str| entry.get(name).ok().flatten();
+        // The manager's own lines about the unit are not the service's.
+        if field("_SYSTEMD_INVOCATION_ID").as_deref() != Some(wanted.invocation.to_string().as_bytes()) {
+            return;
+        }
+        if let Some(pid) = wanted.pid
+            && field("_PID").as_deref() != Some(pid.to_string().as_bytes())
+        {
+            self.others += 1;
+            return;
+        }
+        match entry.message() {
+            Ok(message) => {
+                self.own += 1;
+                // One entry is one line, whatever is in it.
+                self.text.extend(message.iter().map(|byte| if *byte == b'\n' { b' ' } else { *byte }));
+                // A line longer than journald takes at once goes on in the next entry.
+                if field("_LINE_BREAK").as_deref() != Some(b"line-max") {
+                    self.text.push(b'\n');
+                }
+            }
+            Err(gap) => self.gaps.push(gap.to_string()),
+        }
+    }
+}
+
+fn contains(text: &[u8], part: &[u8]) -> bool {
+    !part.is_empty() && text.windows(part.len()).any(|window| window == part)
+}
+
+/// Lines that journald or the manager throws away because of their level.
+fn filtered(context: &Context) -> Option<String> {
+    let level = context.unit.as_ref()?.state.properties.get("LogLevelMax")?.as_i64()?;
+    (0..7).contains(&level).then(|| format!("LogLevelMax={level} of the unit drops lines by their level"))
+}
+
+/// journald tells of what its rate limit dropped only when the unit writes again. So a start that wrote as much as is
+/// let through, and nothing since, may have lost lines without a trace.
+fn flooded(context: &Context, lines: &Lines, last: Option<u64>) -> Option<String> {
+    let own = |name: &str| context.unit.as_ref().and_then(|unit| unit.number(name)).filter(|number| *number > 0);
+    let burst = own("LogRateLimitBurst").or_else(|| configured("RateLimitBurst")).unwrap_or(BURST);
+    let interval = own("LogRateLimitIntervalUSec").unwrap_or(INTERVAL);
+    let (first, end) = lines.span?;
+    let written = (lines.own + lines.others) as u64;
+    let dense = end.saturating_sub(first) < interval || written > burst;
+    let silent = last.is_none_or(|last| last < end.saturating_add(interval));
+    (written >= burst && dense && silent).then(|| {
+        format!("{written} lines were written, of which the rate limit lets {burst} through, and none since: what was dropped leaves no trace")
+    })
+}
+
+fn configured(key: &str) -> Option<u64> {
+    let text = std::fs::read_to_string("/etc/systemd/journald.conf").ok()?;
+    let value = text.lines().rev().find_map(|line| line.trim().strip_prefix(key)?.trim_start().strip_prefix('='))?;
+    value.trim().parse().ok()
+}

@@ -1,0 +1,426 @@
+//! A unit as the rungs below the engine: what is written on disk, what the manager holds, what the process was given.
+//!
+//! What is written is what the operator wants. Where all of it is known, it decides what is claimed: a flag that was
+//! taken out of the file and still runs is as wrong as one that was added and does not.
+
+use crate::{locate, strict, text};
+use ascertain_model::service::{ManagerState, UnitFiles};
+use ascertain_model::{
+    Asked, Capture, Claim, Evidence, Finding, Locus, Rung, Seen, Severity, Standing, StartId, Subject, Voice,
+};
+use ascertain_unit::collected::{self, Resolved};
+use ascertain_unit::compare::{self, Facts};
+use ascertain_unit::held::Held;
+use ascertain_unit::layers::{self, Layer};
+use ascertain_unit::wrapper::Known;
+use std::collections::BTreeMap;
+
+/// The artifacts it is read from.
+pub const FILES: &str = "unit_files.json";
+/// What the manager holds.
+pub const MANAGER: &str = "unit_manager.json";
+
+/// A file written so shortly after the process began may still have been read: the kernel's ticks are coarse.
+const SLACK_MS: u64 = 100;
+
+/// What is known of the unit.
+#[derive(Debug, Clone)]
+pub struct Service {
+    /// Its full name.
+    pub name: String,
+    /// On disk.
+    pub written: Layer,
+    /// In the manager.
+    pub loaded: Option<Layer>,
+    /// Where its files and the manager part, in words, with the commands that mend it.
+    pub findings: Vec<Finding>,
+    /// How it stands with the manager: `failed (exit-code, status 1)`.
+    pub standing: String,
+    /// Files it is made of that were changed after the process began.
+    pub changed_after: Vec<String>,
+    /// What the manager holds was read anew since the process was started, or an environment file was changed.
+    pub renewed: bool,
+    /// The option of `systemctl` that addresses its manager.
+    option: &'static str,
+}
+
+/// Reads the unit of a capture, if it is of one.
+pub fn read(capture: &Capture) -> Option<Service> {
+    let files: UnitFiles = serde_json::from_value(strict::parse(capture.bytes(FILES)?).ok()?).ok()?;
+    let state: Option<ManagerState> = capture
+        .bytes(MANAGER)
+        .and_then(|bytes| strict::parse(bytes).ok())
+        .and_then(|value| serde_json::from_value(value).ok());
+    let resolved = collected::resolve(&files, state.as_ref())?;
+    let held = state.as_ref().map(Held::read);
+    let written = layers::written(&resolved, &files);
+    let loaded =
+        state.as_ref().zip(held.as_ref()).map(|(state, held)| layers::loaded(&resolved, &files, state, held));
+    let began = capture.manifest.start.as_ref().and_then(|start| start.since_ms);
+    let changed_after = changed_after(&files, &resolved, began);
+    let show = held.as_ref().map(|held| &held.show);
+    let commands = show.map(|show| show.commands("ExecStart")).unwrap_or_default();
+    let reread = commands.iter().any(|command| command.start.is_none());
+    Some(Service {
+        name: files.name.clone(),
+        written,
+        loaded,
+        findings: findings(&resolved, &files, held.as_ref()),
+        standing: standing(held.as_ref()),
+        renewed: reread || !changed_after.is_empty(),
+        changed_after,
+        option: files.manager.option(),
+    })
+}
+
+fn changed_after(files: &UnitFiles, resolved: &Resolved, began: Option<u64>) -> Vec<String> {
+    let Some(began) = began else { return Vec::new() };
+    let unit = &resolved.unit.value;
+    let mut paths: Vec<&str> = unit.paths().collect();
+    let environment = unit.environment_files.iter().filter_map(|file| file.path.known());
+    paths.extend(environment);
+    let mut list: Vec<String> = Vec::new();
+    let mut newer = |path: &str, changed: Option<u64>| {
+        if changed.is_some_and(|changed| changed > began + SLACK_MS) && !list.iter().any(|known| known == path) {
+            list.push(path.to_string());
+        }
+    };
+    for path in paths {
+        // Through links to the file itself.
+        let mut at = path.to_string();
+        for _ in 0..16 {
+            match files.entries.get(&at) {
+                Some(ascertain_model::service::FileEntry::Link(target)) => {
+                    at = ascertain_unit::unit::joined(&at, target);
+                }
+                Some(ascertain_model::service::FileEntry::Text(file)) => {
+                    newer(path, file.changed_ms);
+                    break;
+                }
+                _ => break,
+            }
+        }
+    }
+    for (path, script) in &files.scripts {
+        newer(path, script.changed_ms);
+    }
+    list
+}
+
+fn standing(held: Option<&Held>) -> String {
+    let Some(held) = held else { return "its manager was not asked".to_string() };
+    let get = |name: &str| held.show.text(name);
+    if get("LoadState") == Some("masked") {
+        return "masked".to_string();
+    }
+    let active = get("ActiveState").unwrap_or("not known to its manager");
+    let mut notes: Vec<String> = Vec::new();
+    if let Some(sub) = get("SubState").filter(|sub| *sub != active && !matches!(*sub, "dead" | "running")) {
+        notes.push(sub.to_string());
+    }
+    if let Some(result) = get("Result").filter(|result| *result != "success") {
+        notes.push(result.to_string());
+        if let Some(status) = held.show.number("ExecMainStatus").filter(|status| *status != 0) {
+            let what = if result == "signal" || result == "core-dump" { "signal" } else { "status" };
+            notes.push(format!("{what} {status}"));
+        }
+    }
+    if let Some(restarts) = held.show.number("NRestarts").filter(|restarts| *restarts > 0) {
+        notes.push(format!("restarted {restarts} times"));
+    }
+    if notes.is_empty() { active.to_string() } else { format!("{active} ({})", notes.join(", ")) }
+}
+
+fn findings(resolved: &Resolved, files: &UnitFiles, held: Option<&Held>) -> Vec<Finding> {
+    let changed = BTreeMap::new();
+    let known = Known::default();
+    let _ = files;
+    let facts = Facts {
+        unit: &resolved.unit.value,
+        host: &resolved.host,
+        show: held.map(|held| &held.show),
+        // What the process was given is compared setting by setting.
+        process: None,
+        changed: &changed,
+        known: &known,
+    };
+    compare::compare(&facts)
+        .into_iter()
+        // The state says it.
+        .filter(|found| found.what != compare::What::NotRunning)
+        .map(|found| {
+            let mut text = found.text;
+            if !found.remedy.is_empty() && found.severity != compare::Severity::Info {
+                text.push_str(&format!("; {}", found.remedy.join(" && ")));
+            }
+            Finding {
+                kind: found.what.name(),
+                severity: match found.severity {
+                    compare::Severity::Info => Severity::Info,
+                    compare::Severity::Warning => Severity::Warning,
+                    compare::Severity::Error => Severity::Error,
+                },
+                text: text::safe(&text),
+                evidence: Vec::new(),
+            }
+        })
+        .collect()
+}
+
+/// What the lower rungs add to a case.
+#[derive(Debug, Default)]
+pub struct Lower {
+    /// Evidence of the rungs written, loaded and delivered.
+    pub evidence: Vec<Evidence>,
+    /// Why what runs may not be what is written although no claim shows it.
+    pub doubt: Option<String>,
+    /// What is worth knowing.
+    pub findings: Vec<Finding>,
+}
+
+/// What one rung asks for.
+struct Asking<'a> {
+    rung: Rung,
+    claims: Vec<Claim>,
+    /// Nothing may be concluded from what is not there.
+    partial: bool,
+    witness: &'static str,
+    artifact: &'static str,
+    capture: &'a Capture,
+}
+
+/// Puts the rungs below the engine under its claims. `claims` are those of what was delivered, and become those of
+/// what is written where that is known; `of` reads a layer as the engine reads a command line and environment.
+pub fn apply(
+    service: &Service,
+    capture: &Capture,
+    start: &StartId,
+    claims: &mut Vec<Claim>,
+    of: &dyn Fn(&Layer) -> Vec<Claim>,
+) -> Lower {
+    let mut lower = Lower::default();
+    let has_process = capture.bytes("proc_cmdline.json").is_some();
+    let written = Asking {
+        rung: Rung::Written,
+        claims: placed(of(&service.written), "unit"),
+        partial: !service.written.unknown.is_empty(),
+        witness: "unit",
+        artifact: FILES,
+        capture,
+    };
+    let loaded = service.loaded.as_ref().map(|layer| Asking {
+        rung: Rung::Loaded,
+        claims: placed(of(layer), "manager"),
+        partial: !layer.unknown.is_empty(),
+        witness: "manager",
+        artifact: MANAGER,
+        capture,
+    });
+    let delivered = has_process.then(|| Asking {
+        rung: Rung::Delivered,
+        claims: claims.clone(),
+        partial: capture.gap("proc_environ.json").is_some() || claims.is_empty() && capture.bytes("proc_environ.json").is_none(),
+        witness: "process",
+        artifact: "proc_cmdline.json",
+        capture,
+    });
+    for why in &service.written.unknown {
+        lower.findings.push(Finding {
+            kind: "unit_not_known",
+            severity: Severity::Info,
+            text: format!("not all of what {} asks is known, so it is judged by what its process was given: {}", service.name, text::safe(why)),
+            evidence: Vec::new(),
+        });
+    }
+    if has_process && written.partial && !service.changed_after.is_empty() {
+        lower.doubt = Some(format!(
+            "{} changed after it was started, and what that changes cannot be told ({})",
+            service.changed_after.join(", "),
+            text::safe(service.written.unknown.first().map_or("", String::as_str)),
+        ));
+    }
+    if !written.partial {
+        adopt(claims, &written, delivered.as_ref());
+    }
+    let rungs: Vec<&Asking<'_>> = std::iter::once(&written).chain(&loaded).chain(&delivered).collect();
+    for claim in claims.iter_mut() {
+        for rung in &rungs {
+            lower.evidence.extend(rung.evidence(claim, start));
+        }
+        if claim.settle.is_none() {
+            claim.settle = service.mends(claim, &written, loaded.as_ref(), delivered.as_ref());
+        }
+    }
+    // Something between systemd and the program took it away: nothing was changed since the start.
+    if !service.renewed && has_process {
+        let between = match service.written.wrappers.as_slice() {
+            [] => "what systemd starts".to_string(),
+            wrappers => wrappers.join(", "),
+        };
+        for one in &mut lower.evidence {
+            let lost = one.rung == Rung::Delivered && claims.iter().any(|claim| claim.setting == one.setting && !agrees(claim, &one.seen));
+            if lost {
+                one.note = Some(format!("{between} did not hand it on"));
+            }
+        }
+    }
+    lower
+}
+
+/// What is written takes the place of what was delivered.
+fn adopt(claims: &mut Vec<Claim>, written: &Asking<'_>, delivered: Option<&Asking<'_>>) {
+    for claim in claims.iter_mut() {
+        match written.claims.iter().find(|wanted| wanted.setting == claim.setting) {
+            Some(wanted) if same(&wanted.asked, &wanted.wanted, &claim.asked, &claim.wanted) => {
+                let mut origins = wanted.origins.clone();
+                origins.append(&mut claim.origins);
+                claim.origins = origins;
+            }
+            Some(wanted) => {
+                // What the running value does says nothing of the wanted one.
+                *claim = Claim { effect: None, ..wanted.clone() };
+            }
+            // A configuration file of the engine's own is no part of the unit.
+            None if claim.origins.iter().all(|origin| origin.kind == "file") => {}
+            None => {
+                claim.asked = Asked::Unset;
+                claim.wanted = "not asked for".to_string();
+                claim.effect = None;
+                claim.standing = Standing::Known;
+            }
+        }
+    }
+    for wanted in &written.claims {
+        if !claims.iter().any(|claim| claim.setting == wanted.setting) {
+            let partial = delivered.is_some_and(|delivered| delivered.partial);
+            let effect = wanted.effect.clone().filter(|_| partial);
+            claims.push(Claim { effect, ..wanted.clone() });
+        }
+    }
+}
+
+impl Asking<'_> {
+    fn evidence(&self, claim: &Claim, start: &StartId) -> Option<Evidence> {
+        let asked = self.claims.iter().find(|known| known.setting == claim.setting);
+        let seen = match asked {
+            Some(asked) => Seen::Asks(asked.asked.clone(), asked.wanted.clone()),
+            None => Seen::NotAsked,
+        };
+        if self.partial && !agrees(claim, &seen) {
+            return None;
+        }
+        // What the engine's own files ask for is on no rung of the unit.
+        if asked.is_none() && claim.origins.iter().all(|origin| origin.kind == "file") {
+            return None;
+        }
+        let origin = asked.and_then(|asked| asked.origins.iter().find(|origin| !origin.overridden));
+        let place = origin.map(|origin| origin.place.clone()).unwrap_or_default();
+        let locus = match origin.and_then(|origin| origin.locus.clone()) {
+            Some(locus) if locus.artifact == FILES && self.rung == Rung::Written => {
+                let (start, end) = range(self.capture, &locus.label);
+                Locus { start, end, ..locus }
+            }
+            Some(locus) if locus.artifact != FILES => locus,
+            _ => Locus {
+                artifact: self.artifact.to_string(),
+                start: 0,
+                end: self.capture.bytes(self.artifact).map_or(0, <[u8]>::len),
+                label: String::new(),
+            },
+        };
+        let excerpt = match asked {
+            Some(asked) => text::safe(format!("{place} {}", asked.wanted).trim()),
+            None => format!("{} is not asked for", claim.setting),
+        };
+        Some(Evidence {
+            setting: claim.setting.clone(),
+            subject: Subject::Value,
+            seen,
+            rung: self.rung,
+            voice: Voice::Effective,
+            witness: self.witness.to_string(),
+            start: start.clone(),
+            locus,
+            excerpt,
+            note: None,
+        })
+    }
+
+    fn agrees_on(&self, claim: &Claim) -> Option<bool> {
+        let asked = self.claims.iter().find(|known| known.setting == claim.setting);
+        let agreed = match asked {
+            Some(asked) => same(&claim.asked, &claim.wanted, &asked.asked, &asked.wanted),
+            None => claim.asked == Asked::Unset,
+        };
+        (agreed || !self.partial).then_some(agreed)
+    }
+}
+
+impl Service {
+    /// The option of `systemctl` and `journalctl` that addresses its manager, with a blank behind it, or nothing.
+    pub fn option(&self) -> &'static str {
+        self.option
+    }
+
+    /// What mends a break between two rungs below the engine.
+    fn mends(
+        &self,
+        claim: &Claim,
+        written: &Asking<'_>,
+        loaded: Option<&Asking<'_>>,
+        delivered: Option<&Asking<'_>>,
+    ) -> Option<String> {
+        let (option, name) = (self.option, &self.name);
+        if written.agrees_on(claim) == Some(true) && loaded.and_then(|rung| rung.agrees_on(claim)) == Some(false) {
+            return Some(format!("systemctl {option}daemon-reload && systemctl {option}restart {name}"));
+        }
+        if delivered.and_then(|rung| rung.agrees_on(claim)) == Some(false) {
+            if self.renewed {
+                return Some(format!("systemctl {option}restart {name}"));
+            }
+            return Some(format!("look at what stands between systemd and the program: systemctl {option}cat {name}"));
+        }
+        None
+    }
+}
+
+fn agrees(claim: &Claim, seen: &Seen) -> bool {
+    match seen {
+        Seen::Asks(asked, text) => same(&claim.asked, &claim.wanted, asked, text),
+        Seen::NotAsked => claim.asked == Asked::Unset,
+        _ => true,
+    }
+}
+
+fn same(one: &Asked, one_text: &str, other: &Asked, other_text: &str) -> bool {
+    match (one, other) {
+        (Asked::Equals(one), Asked::Equals(other)) => one.same(other),
+        (Asked::Unreadable, Asked::Unreadable) => one_text == other_text,
+        (one, other) => one == other,
+    }
+}
+
+/// Claims with the places of the layer they were read from, rather than the words' numbers.
+fn placed(mut claims: Vec<Claim>, kind: &'static str) -> Vec<Claim> {
+    for claim in &mut claims {
+        // The engine's own files are read whatever the unit says.
+        claim.origins.retain(|origin| origin.kind != "file");
+        for origin in &mut claim.origins {
+            let typed = origin.place.split_once(' ').map_or("", |(_, typed)| typed);
+            if let Some(locus) = &origin.locus {
+                origin.place = format!("{} {typed}", locus.label).trim().to_string();
+            }
+            origin.kind = kind;
+        }
+    }
+    claims.retain(|claim| !claim.origins.is_empty());
+    claims
+}
+
+/// Where in the artifact the text of the file stands that a place (`/path:5`) is in.
+fn range(capture: &Capture, place: &str) -> (usize, usize) {
+    let path = place.rsplit_once(':').map_or(place, |(path, _)| path);
+    let pointer = format!("/entries/{}/text", path.replace('~', "~0").replace('/', "~1"));
+    let found = capture.bytes(FILES).and_then(|bytes| locate::locate(bytes, &pointer));
+    found.map_or((0, 0), |range| (range.start, range.end))
+}
