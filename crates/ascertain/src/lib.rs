@@ -17,7 +17,7 @@ use ascertain_exercise::{Budget, Server};
 use ascertain_model::capture::Remark;
 use ascertain_model::report::{EngineLine, Invocation, Report, SCHEMA, Target, claim_lines, state_words};
 use ascertain_model::wants::{ProcessFacts, Wants};
-use ascertain_model::{Capture, Judgement, Verdict, Whole, judge};
+use ascertain_model::{Capture, Case, Judgement, Verdict, Whole, judge};
 use failure::Failure;
 use std::path::Path;
 use target::Located;
@@ -134,7 +134,7 @@ fn report(capture: &Capture, engine: &dyn Engine, strict: bool) -> Report {
             why: why.clone(),
         },
         verdict: judgement.whole.word(),
-        answer: answer(&judgement, state == "silent", stopped, why.as_deref(), reading.case.doubt.as_deref()),
+        answer: answer(&judgement, &reading.case, state == "silent", stopped, why.as_deref()),
         // Whoever acts on the exit code wants a server that serves.
         exit_code: if state == "silent" && judgement.whole == Whole::Unproven {
             1
@@ -149,7 +149,14 @@ fn report(capture: &Capture, engine: &dyn Engine, strict: bool) -> Report {
 }
 
 /// The answer in one sentence.
-fn answer(judgement: &Judgement, silent: bool, stopped: bool, why: Option<&str>, doubt: Option<&str>) -> String {
+fn answer(judgement: &Judgement, case: &Case, silent: bool, stopped: bool, why: Option<&str>) -> String {
+    let (doubt, broken) = (case.doubt.as_deref(), case.broken.as_deref());
+    let any_wrong = judgement
+        .claims
+        .iter()
+        .flat_map(|judged| [Some(&judged.verdict), judged.effect.as_ref()])
+        .flatten()
+        .any(|verdict| matches!(verdict, Verdict::Contradicted { .. } | Verdict::Divided { .. }));
     let all = judgement.claims.len();
     let names = |wanted: &dyn Fn(&Verdict) -> bool| -> Vec<&str> {
         judgement
@@ -173,6 +180,9 @@ fn answer(judgement: &Judgement, silent: bool, stopped: bool, why: Option<&str>,
         ),
         Whole::Failed if stopped => format!("It does not run: {}.", why.unwrap_or("it has no process")),
         Whole::Failed => format!("The server did not start: {}", why.unwrap_or("it never became ready")),
+        Whole::Contradicted if broken.is_some_and(|_| !any_wrong) => {
+            format!("Not as intended: {}.", broken.unwrap_or_default())
+        }
         Whole::Contradicted => {
             let wrong = names(&|verdict| matches!(verdict, Verdict::Contradicted { .. } | Verdict::Divided { .. }));
             format!(

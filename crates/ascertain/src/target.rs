@@ -296,15 +296,19 @@ fn of_unit(unit: Unit) -> Result<Located, Failure> {
             .hint("run it as root, or as the user of the service"));
     }
     if let Some(main) = main {
-        return Err(Failure::new(format!("{name} runs process {main}, which is no engine that ascertain knows, and none of its other processes is"))
-            .hint("if it has only just been started, try again")
-            .hint("list what runs here: ascertain list"));
+        return Err(Failure::new(format!(
+            "{name} runs process {main}, which is no engine that ascertain knows, and none of its other processes is"
+        ))
+        .hint("if it has only just been started, try again")
+        .hint("list what runs here: ascertain list"));
     }
     let layers = unit.layers();
     let words = layers.iter().flat_map(|(written, loaded)| written.argv.iter().chain(&loaded.argv));
     let Some(engine) = words.map(|(word, _)| word).find_map(|word| by_executable(word)) else {
-        return Err(Failure::new(format!("{name} has no process, and its command names no engine that ascertain knows"))
-            .hint(format!("see what it runs: systemctl {option}cat {name}")));
+        return Err(Failure::new(format!(
+            "{name} has no process, and its command names no engine that ascertain knows"
+        ))
+        .hint(format!("see what it runs: systemctl {option}cat {name}")));
     };
     Ok(Located { engine, facts: None, address: None, name, unit: Some(Arc::new(unit)) })
 }

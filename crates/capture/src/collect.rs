@@ -4,8 +4,8 @@ use crate::file::Root;
 use crate::http;
 use crate::process;
 use crate::redact::{Redactor, SecretNames};
-use crate::seal;
 use crate::scrub;
+use crate::seal;
 use crate::sockets::{self, Owner};
 use crate::systemd::Unit;
 use crate::witness::{Context, Found, WITNESSES, Witness, gap, unit};
@@ -152,6 +152,10 @@ pub fn collect_with(wants: &Wants, facts: Option<&ProcessFacts>, options: &Optio
         },
         artifacts: BTreeMap::new(),
     };
+    let of_unit = options.unit.as_ref().map(|unit| {
+        let environ = facts.as_ref().map_or(&[][..], |facts| &facts.environ);
+        scrub::scrub(unit, &redactor, &wants.environment, environ)
+    });
     for found in found {
         let mut entry = found.entry;
         entry.source = redactor.text(&entry.source);
@@ -160,8 +164,9 @@ pub fn collect_with(wants: &Wants, facts: Option<&ProcessFacts>, options: &Optio
         }
         entry.partial = entry.partial.map(|partial| redactor.text(&partial));
         if let Some(bytes) = found.bytes {
-            let bytes = match (&options.unit, entry.name.as_str()) {
-                (Some(unit), unit::FILES | unit::MANAGER) => of_unit(unit, &entry.name, &redactor, wants),
+            let bytes = match (&of_unit, entry.name.as_str()) {
+                (Some((files, _)), unit::FILES) => written(&redactor, unit::FILES, files),
+                (Some((_, state)), unit::MANAGER) => written(&redactor, unit::MANAGER, state),
                 _ => redact(&redactor, &entry.name, &bytes),
             };
             capture.artifacts.insert(entry.name.clone(), bytes);
@@ -284,11 +289,10 @@ pub fn choose_address(wants: &Wants, pid: Option<u32>, options: &Options) -> Cho
     Chosen { address, remarks }
 }
 
-/// What may be kept of a unit.
-fn of_unit(unit: &Unit, name: &str, redactor: &Redactor, wants: &Wants) -> Vec<u8> {
-    let (files, state) = scrub::scrub(unit, redactor, &wants.environment);
-    let text = if name == unit::FILES { serde_json::to_string_pretty(&files) } else { serde_json::to_string_pretty(&state) };
-    redactor.bytes(name, text.unwrap_or_default().as_bytes())
+/// What may be kept of a unit, as text.
+fn written(redactor: &Redactor, name: &str, kept: &impl serde::Serialize) -> Vec<u8> {
+    let text = serde_json::to_string_pretty(kept).unwrap_or_default();
+    redactor.values(name, text.as_bytes())
 }
 
 /// A unit without a process is asked nothing. Whoever listens where it would is another.
@@ -299,26 +303,28 @@ fn without_process(unit: &Unit, wants: &Wants) -> Chosen {
         && let Owner::Pid(owners) = sockets::owner_of(*port, host)
         && let Some(owner) = owners.first()
     {
-        let text = format!("{} is held by {}, and {name} has no process", http::shown(address), who(*owner));
+        let text = format!("{} is held by process {owner}, and {name} has none: {}", http::shown(address), who(*owner));
         remarks.push(Remark { kind: "identity".to_owned(), text });
     }
-    let gap = gap("not_present", format!("{name} has no process"), Some(&format!("start it: `systemctl start {name}`")));
+    let gap =
+        gap("not_present", format!("{name} has no process"), Some(&format!("start it: `systemctl start {name}`")));
     Chosen { address: Err(gap), remarks }
 }
 
 /// A process as a person would look for it, and how to end it.
 fn who(pid: u32) -> String {
     let program = process::link(pid, "exe").ok().map(|exe| process::deleted(exe).0);
-    let program = program.as_deref().and_then(|exe| exe.rsplit('/').next()).map(|name| format!(" ({name})"));
+    let program = program.as_deref().and_then(|exe| exe.rsplit('/').next());
     let unit = crate::systemd::named_by(pid).map(|(name, _)| name);
-    let age = process::start(pid).ok().and_then(|start| start.since_ms).map(|since| {
-        format!(", started {}", rfc3339(UNIX_EPOCH + Duration::from_millis(since)))
-    });
-    let end = match &unit {
+    let age = process::start(pid)
+        .ok()
+        .and_then(|start| start.since_ms)
+        .map(|since| format!(", started {}", rfc3339(UNIX_EPOCH + Duration::from_millis(since))));
+    let of = match &unit {
         Some(unit) => format!(", of {unit} (`systemctl stop {unit}` ends it)"),
         None => format!(", of no unit (`kill {pid}` ends it)"),
     };
-    format!("process {pid}{}{}{end}", program.unwrap_or_default(), age.unwrap_or_default())
+    format!("{pid} is {}{}{of}", program.unwrap_or("a program that may not be seen"), age.unwrap_or_default())
 }
 
 /// Whether somebody other than the process answers at an address.
@@ -348,7 +354,12 @@ fn impostor(pid: u32, address: &Address, listening: Option<&[sockets::Listener]>
                 ))
             } else if others.len() == owners.len() {
                 let shown: Vec<String> = owners.iter().take(3).map(|owner| who(*owner)).collect();
-                Some(format!("{} is held by {}, not by process {pid}", http::shown(address), shown.join(" and ")))
+                Some(format!(
+                    "{} is held by process {}, not by process {pid}: {}",
+                    http::shown(address),
+                    others.join(", "),
+                    shown.join("; ")
+                ))
             } else {
                 None
             }
@@ -578,6 +589,7 @@ mod tests {
             root: Root::ours(),
             timeout: Duration::from_secs(3),
             began: Instant::now(),
+            unit: None,
         });
         let found = hear(&context, BAD);
         let of = |name: &str| found.iter().find(|found| found.entry.name == name).unwrap();

@@ -6,6 +6,7 @@
 
 use crate::file::{self, Root};
 use crate::redact::{Redactor, SecretNames};
+use crate::witness::unit;
 use crate::{pack, seal};
 use ascertain_model::capture::{ArtifactGap, Capture, Manifest, SCHEMA, Start};
 use std::collections::BTreeMap;
@@ -152,7 +153,10 @@ pub fn read(dir: &Path, names: &[&str], secrets: &SecretNames) -> Result<Capture
     let artifacts = raw
         .into_iter()
         .map(|(name, bytes)| {
-            let bytes = redactor.bytes(&name, &bytes);
+            let bytes = match name.as_str() {
+                unit::FILES | unit::MANAGER => redactor.values(&name, &bytes),
+                _ => redactor.bytes(&name, &bytes),
+            };
             (name, bytes)
         })
         .collect();

@@ -340,8 +340,20 @@ impl Redactor {
 
     /// The bytes of an artifact with every secret replaced. The name tells JSON from text.
     pub fn bytes(&self, name: &str, bytes: &[u8]) -> Vec<u8> {
+        self.replace(name, bytes, true)
+    }
+
+    /// The bytes of an artifact with the secrets that are known replaced, without looking for labels: for one of
+    /// which every part was chosen, and in which what stands behind a label may be its own mark.
+    pub fn values(&self, name: &str, bytes: &[u8]) -> Vec<u8> {
+        self.replace(name, bytes, false)
+    }
+
+    fn replace(&self, name: &str, bytes: &[u8], labels: bool) -> Vec<u8> {
         let mut spans: Vec<Range<usize>> = Vec::new();
-        self.labelled(bytes, |_, range| spans.push(range));
+        if labels {
+            self.labelled(bytes, |_, range| spans.push(range));
+        }
         self.known_values(bytes, |range| spans.push(range));
         if spans.is_empty() {
             return bytes.to_vec();

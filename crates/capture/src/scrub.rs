@@ -6,6 +6,7 @@
 //! each thing on the line where it stands in the file, so that a place in the kept text is a place in the file.
 
 use crate::redact::{MARK, Redactor};
+use crate::seal::sha256;
 use crate::systemd::Unit;
 use ascertain_model::service::{FileEntry, FileText, ManagerState, NOT_KEPT, Script, UnitFiles};
 use ascertain_unit::file::{self, Assignment, What};
@@ -52,6 +53,8 @@ pub struct Scrub<'a> {
     /// Variables that the commands use.
     used: BTreeSet<String>,
     context: Context,
+    /// Makes the marks of values that are not kept: never stored, so that nobody can try values against them.
+    salt: Option<[u8; 32]>,
     /// What the wrappers may need.
     known: Known,
 }
@@ -85,8 +88,13 @@ fn words_of(layer: &Layer) -> Vec<String> {
     layer.argv.iter().map(|(word, _)| word.clone()).collect()
 }
 
-/// The unit as it may be kept.
-pub fn scrub(unit: &Unit, redactor: &Redactor, wanted: &[String]) -> (UnitFiles, ManagerState) {
+/// The unit as it may be kept. `environ` is what its process was given.
+pub fn scrub(
+    unit: &Unit,
+    redactor: &Redactor,
+    wanted: &[String],
+    environ: &[(String, String)],
+) -> (UnitFiles, ManagerState) {
     let empty = (UnitFiles { name: unit.name().to_owned(), ..UnitFiles::default() }, ManagerState::default());
     let Some(resolved) = unit.resolved() else { return empty };
     let environment = resolved.unit.value.process_environment(&resolved.host);
@@ -95,10 +103,18 @@ pub fn scrub(unit: &Unit, redactor: &Redactor, wanted: &[String]) -> (UnitFiles,
         wanted,
         used: BTreeSet::new(),
         context: resolved.unit.value.context.clone(),
+        salt: salt(),
         known: layers::known(&environment, &unit.files.scripts),
     };
     scrub.find_used(unit);
-    let files = scrub.files(unit);
+    let mut files = scrub.files(unit);
+    let named: BTreeSet<String> =
+        layers_of(unit).into_iter().flat_map(|layer| layer.environment).map(|(name, ..)| name).collect();
+    files.delivered = environ
+        .iter()
+        .filter(|(name, _)| named.contains(name) && !scrub.keeps(name))
+        .map(|(name, value)| (name.clone(), scrub.unkept(name, value)))
+        .collect();
     let state = scrub.state(&unit.state);
     (files, state)
 }
@@ -140,9 +156,13 @@ impl Scrub<'_> {
                     let shown = given.all(|value| {
                         let parts = value.split_ascii_whitespace();
                         let known = |part: &str| {
-                            layers.iter().flat_map(|layer| layer.argv.iter()).any(|(argument, _)| argument.contains(part))
+                            layers
+                                .iter()
+                                .flat_map(|layer| layer.argv.iter())
+                                .any(|(argument, _)| argument.contains(part))
                         };
-                        value.is_empty() || layers.iter().any(|layer| !layer.argv.is_empty()) && parts.clone().all(known)
+                        value.is_empty()
+                            || layers.iter().any(|layer| !layer.argv.is_empty()) && parts.clone().all(known)
                     });
                     if shown {
                         self.used.insert(name);
@@ -150,6 +170,18 @@ impl Scrub<'_> {
                 }
             }
         }
+    }
+
+    /// What is kept of the value of a variable.
+    fn value(&self, name: &str, value: &str) -> String {
+        if self.keeps(name) { self.redactor.variable(name, value) } else { self.unkept(name, value) }
+    }
+
+    /// The mark of a value that is not kept.
+    fn unkept(&self, name: &str, value: &str) -> String {
+        let Some(salt) = &self.salt else { return NOT_KEPT.to_owned() };
+        let whole = [&salt[..], name.as_bytes(), b"=", value.as_bytes()].concat();
+        format!("[not kept:{}]", &sha256(&whole)[..8])
     }
 
     fn files(&self, unit: &Unit) -> UnitFiles {
@@ -163,7 +195,8 @@ impl Scrub<'_> {
                 continue;
             };
             let is_environment = environment_files.contains(path);
-            let kept = if is_environment { self.environment_file(&text.text) } else { self.unit_file(path, &text.text) };
+            let kept =
+                if is_environment { self.environment_file(&text.text) } else { self.unit_file(path, &text.text) };
             *entry = match kept {
                 Ok(kept) => FileEntry::Text(FileText { text: kept, changed_ms: text.changed_ms }),
                 Err(why) => FileEntry::Unreadable(why),
@@ -193,7 +226,7 @@ impl Scrub<'_> {
     /// `NAME=VALUE`, changed into what is kept of it. `false`: nothing.
     fn item(&self, item: &mut String) -> bool {
         let Some((name, value)) = item.split_once('=') else { return false };
-        let kept = if self.keeps(name) { self.redactor.variable(name, value) } else { NOT_KEPT.to_owned() };
+        let kept = self.value(name, value);
         *item = format!("{name}={kept}");
         true
     }
@@ -219,10 +252,7 @@ impl Scrub<'_> {
 
     fn environment(&self, value: &mut Value) {
         let keep = |items: Vec<String>| -> Vec<String> {
-            items
-                .into_iter()
-                .filter_map(|mut item| self.item(&mut item).then_some(item))
-                .collect()
+            items.into_iter().filter_map(|mut item| self.item(&mut item).then_some(item)).collect()
         };
         match value {
             Value::Array(_) => *value = Value::from(keep(strings(value).unwrap_or_default())),
@@ -243,66 +273,45 @@ impl Scrub<'_> {
     }
 
     /// The words of a command: values of secret flags go, and so do the values of variables that a wrapper sets for
-    /// something else than the engine.
+    /// something else than the engine. A shell's command that then no longer comes to the same is not kept at all.
     fn argv(&self, words: &[String]) -> Vec<String> {
         let mut kept = self.redactor.argv(words);
-        for (name, value) in self.set_by_wrappers(words) {
-            if self.keeps(&name) && self.redactor.variable(&name, &value) == value {
+        let before = wrapper::see_through(words, &self.known);
+        let given: Vec<&str> = match &before {
+            Seen::Inner(inner) => inner.argv.iter().map(|word| word.text.as_str()).collect(),
+            Seen::Opaque { .. } => Vec::new(),
+        };
+        for (name, value) in set_in(words, &before) {
+            let used = !value.is_empty() && given.iter().any(|word| word.contains(&value));
+            if (self.keeps(&name) || used) && self.redactor.variable(&name, &value) == value {
                 continue;
             }
             for (word, original) in kept.iter_mut().zip(words) {
-                if !original.contains(&format!("{name}=")) {
+                if original.starts_with(&format!("{name}=")) && !original.contains([' ', ';', '\n', '\t']) {
+                    *word = format!("{name}={}", self.unkept(&name, &value));
                     continue;
                 }
                 for quote in ["", "'", "\""] {
-                    *word = word.replace(&format!("{name}={quote}{value}{quote}"), &format!("{name}='{NOT_KEPT}'"));
-                }
-                if original.starts_with(&format!("{name}=")) {
-                    *word = format!("{name}={NOT_KEPT}");
-                } else if !value.is_empty() && !word.contains(NOT_KEPT) {
-                    // Written in a way that was not found again.
-                    *word = MARK.to_owned();
+                    *word = word.replace(
+                        &format!("{name}={quote}{value}{quote}"),
+                        &format!("{name}='{}'", self.unkept(&name, &value)),
+                    );
                 }
             }
         }
-        // A shell's command that still says something secret is not kept at all.
-        let left = |words: &[String]| match wrapper::see_through(words, &self.known) {
-            Seen::Inner(inner) => {
-                let argv: Vec<String> = inner.argv.iter().map(|word| word.text.clone()).collect();
-                self.redactor.argv(&argv) != argv
-            }
-            Seen::Opaque { .. } => false,
+        let expected = self.redactor.argv(&given.iter().map(|word| (*word).to_owned()).collect::<Vec<_>>());
+        let same = match (&before, wrapper::see_through(&kept, &self.known)) {
+            (Seen::Inner(_), Seen::Inner(inner)) => inner.argv.iter().map(|word| &word.text).eq(expected.iter()),
+            (Seen::Opaque { .. }, Seen::Opaque { .. }) => true,
+            _ => false,
         };
-        if left(&kept) {
-            for word in kept.iter_mut().filter(|word| word.contains([' ', '\n', '\t'])) {
+        // What could not be seen through may say anything in its own language.
+        if !same || matches!(before, Seen::Opaque { .. }) {
+            for word in kept.iter_mut().filter(|word| word.contains([' ', ';', '\n', '\t'])) {
                 *word = MARK.to_owned();
             }
         }
         kept
-    }
-
-    fn set_by_wrappers(&self, words: &[String]) -> Vec<(String, String)> {
-        let changes = match wrapper::see_through(words, &self.known) {
-            Seen::Inner(inner) => inner.environment,
-            // What cannot be seen through may set anything.
-            Seen::Opaque { .. } => words
-                .iter()
-                .flat_map(|word| word.split([' ', ';', '\n', '\t']))
-                .filter_map(|part| part.split_once('='))
-                .filter(|(name, _)| words::is_name(name))
-                .map(|(name, value)| Change::Set(name.to_owned(), Some(value.trim_matches(['"', '\'']).to_owned())))
-                .collect(),
-        };
-        let mut list: Vec<(String, String)> = changes
-            .into_iter()
-            .filter_map(|change| match change {
-                Change::Set(name, Some(value)) => Some((name, value)),
-                _ => None,
-            })
-            .collect();
-        // The longest first: the value of one may begin like that of another.
-        list.sort_by_key(|(_, value)| std::cmp::Reverse(value.len()));
-        list
     }
 
     fn unit_file(&self, path: &str, text: &str) -> Result<String, String> {
@@ -334,7 +343,9 @@ impl Scrub<'_> {
         match key.as_str() {
             "ExecStart" => self.exec(assignment),
             // That there is one matters (`Type=` depends on it), what it does not.
-            key if key.starts_with("Exec") && key != "ExecSearchPath" => vec![format!("{key}=/bin/true {NOT_KEPT}")],
+            key if key.starts_with("Exec") && key != "ExecSearchPath" => {
+                vec![format!("{key}=/bin/true \"{NOT_KEPT}\"")]
+            }
             "Environment" => {
                 let (words, issues) = words::words(&assignment.value, &self.context);
                 let mut kept: Vec<String> = words
@@ -398,7 +409,7 @@ impl Scrub<'_> {
         }
         let mut lines = Lines(vec![None; text.split_inclusive('\n').count()]);
         for pair in &read.pairs {
-            let kept = if self.keeps(&pair.name) { self.redactor.variable(&pair.name, &pair.value) } else { NOT_KEPT.to_owned() };
+            let kept = self.value(&pair.name, &pair.value);
             let mut quoted = String::from("\"");
             for c in kept.chars() {
                 if matches!(c, '"' | '\\' | '$' | '`') {
@@ -455,7 +466,7 @@ impl Scrub<'_> {
         for change in &inner.environment {
             match change {
                 Change::Set(name, Some(value)) => {
-                    let kept = if self.keeps(name) { self.redactor.variable(name, value) } else { NOT_KEPT.to_owned() };
+                    let kept = self.value(name, value);
                     out.push_str(&format!("export {name}={}\n", single(&kept)));
                 }
                 Change::Unset(name) => out.push_str(&format!("unset {name}\n")),
@@ -469,6 +480,27 @@ impl Scrub<'_> {
         let reads = names_in(text).into_iter().any(|name| words::is_name(&name));
         Script { text: Some(out), reads_environment: reads, ..script.clone() }
     }
+}
+
+/// Variables that a command sets: by a wrapper for what it starts, or by a shell for itself.
+fn set_in(words: &[String], seen: &Seen) -> Vec<(String, String)> {
+    let mut list: Vec<(String, String)> = Vec::new();
+    if let Seen::Inner(inner) = seen {
+        list.extend(inner.environment.iter().filter_map(|change| match change {
+            Change::Set(name, Some(value)) => Some((name.clone(), value.clone())),
+            _ => None,
+        }));
+    }
+    let shells = words.iter().filter(|word| word.contains([' ', ';', '\n', '\t']));
+    for part in shells.flat_map(|word| word.split([' ', ';', '\n', '\t', '&', '|', '('])) {
+        if let Some((name, value)) = part.split_once('=').filter(|(name, _)| words::is_name(name)) {
+            list.push((name.to_owned(), value.trim_matches(['"', '\'']).to_owned()));
+        }
+    }
+    // The longest first: the value of one may begin like that of another.
+    list.sort_by_key(|(_, value)| std::cmp::Reverse(value.len()));
+    list.dedup();
+    list
 }
 
 fn marks(command: &Command) -> String {
@@ -488,6 +520,13 @@ fn marks(command: &Command) -> String {
         }
     }
     out
+}
+
+fn salt() -> Option<[u8; 32]> {
+    let mut salt = [0; 32];
+    let mut source = std::fs::File::open("/dev/urandom").ok()?;
+    std::io::Read::read_exact(&mut source, &mut salt).ok()?;
+    Some(salt)
 }
 
 /// A word as a shell reads it back.

@@ -136,7 +136,8 @@ impl Unit {
 
     /// Whether the manager knows it, or a file of that name is there.
     fn is_there(&self) -> bool {
-        !matches!(self.text("LoadState"), Some("not-found") | None) || self.resolved().is_some_and(|resolved| resolved.unit.value.fragment.is_some())
+        !matches!(self.text("LoadState"), Some("not-found") | None)
+            || self.resolved().is_some_and(|resolved| resolved.unit.value.fragment.is_some())
     }
 
     /// What its files come to.
@@ -252,13 +253,8 @@ fn of_manager(name: &str, manager: Manager, timeout: Duration) -> Result<Unit, E
     Ok(unit)
 }
 
-const BUS: [&str; 5] = [
-    "--json=short",
-    "call",
-    "org.freedesktop.systemd1",
-    "org.freedesktop.DBus.Properties",
-    "GetAll",
-];
+const BUS: [&str; 5] =
+    ["--json=short", "call", "org.freedesktop.systemd1", "org.freedesktop.DBus.Properties", "GetAll"];
 
 fn over_bus(name: &str, manager: &Manager, timeout: Duration) -> Result<ManagerState, Error> {
     let path = format!("/org/freedesktop/systemd1/unit/{}", label(name));
@@ -272,19 +268,17 @@ fn over_bus(name: &str, manager: &Manager, timeout: Duration) -> Result<ManagerS
         let bad = |what: &str| Error::Output { program: "busctl".to_owned(), what: what.to_owned() };
         let answer: Value = serde_json::from_slice(&bytes).map_err(|_| bad("no JSON"))?;
         let all = answer.pointer("/data/0").and_then(Value::as_object).ok_or_else(|| bad("no properties"))?;
-        Ok(all
-            .iter()
-            .filter_map(|(name, value)| Some((name.clone(), value.get("data")?.clone())))
-            .collect())
+        Ok(all.iter().filter_map(|(name, value)| Some((name.clone(), value.get("data")?.clone()))).collect())
     };
     let own = std::thread::scope(|scope| {
         let own = scope.spawn(|| get("/org/freedesktop/systemd1"));
         (get(&path), own.join().unwrap_or_else(|_| Ok(BTreeMap::new())))
     });
     let (properties, own) = (own.0?, own.1?);
-    let environment = own.get("Environment").and_then(Value::as_array).map(|list| {
-        list.iter().filter_map(|item| item.as_str().map(str::to_owned)).collect()
-    });
+    let environment = own
+        .get("Environment")
+        .and_then(Value::as_array)
+        .map(|list| list.iter().filter_map(|item| item.as_str().map(str::to_owned)).collect());
     Ok(ManagerState {
         source: "busctl".to_owned(),
         release: own.get("Version").and_then(Value::as_str).and_then(first_number),
@@ -308,9 +302,9 @@ fn shown(name: &str, manager: &Manager, timeout: Duration) -> Result<ManagerStat
     }
     let mut environment = ask("systemctl", manager);
     environment.args(["--no-pager", "--no-ask-password", "show-environment"]);
-    let environment = command::run(&mut environment, timeout, LONGEST_ANSWER).ok().map(|bytes| {
-        String::from_utf8_lossy(&bytes).lines().flat_map(ascertain_unit::show::words).collect()
-    });
+    let environment = command::run(&mut environment, timeout, LONGEST_ANSWER)
+        .ok()
+        .map(|bytes| String::from_utf8_lossy(&bytes).lines().flat_map(ascertain_unit::show::words).collect());
     let version = command::run(ask("systemctl", manager).arg("--version"), timeout, LONGEST_ANSWER).ok();
     Ok(ManagerState {
         source: "systemctl show".to_owned(),
@@ -362,7 +356,9 @@ pub fn processes(group: &str) -> Vec<u32> {
             let text = std::fs::read_to_string(directory.join("cgroup.procs")).unwrap_or_default();
             pids.extend(text.lines().filter_map(|line| line.parse::<u32>().ok()).filter(|pid| *pid != 0));
             let below = std::fs::read_dir(&directory).into_iter().flatten().flatten();
-            todo.extend(below.filter(|entry| entry.file_type().is_ok_and(|kind| kind.is_dir())).map(|entry| entry.path()));
+            todo.extend(
+                below.filter(|entry| entry.file_type().is_ok_and(|kind| kind.is_dir())).map(|entry| entry.path()),
+            );
         }
     }
     pids.sort_unstable();
@@ -435,16 +431,13 @@ fn read_files(unit: &mut Unit) {
     let users: Vec<&str> = resolved.unit.value.text("User").into_iter().chain(unit.text("User")).collect();
     unit.files.accounts = accounts()
         .into_iter()
-        .filter(|account| account.uid == own || users.iter().any(|user| account.name == *user || account.uid.to_string() == *user))
+        .filter(|account| {
+            account.uid == own || users.iter().any(|user| account.name == *user || account.uid.to_string() == *user)
+        })
         .collect();
     // Which environment files and scripts it names is known only now.
-    let mut named: Vec<String> = resolved
-        .unit
-        .value
-        .environment_files
-        .iter()
-        .filter_map(|file| file.path.known().map(str::to_owned))
-        .collect();
+    let mut named: Vec<String> =
+        resolved.unit.value.environment_files.iter().filter_map(|file| file.path.known().map(str::to_owned)).collect();
     named.extend(Held::read(&unit.state).show.environment_files().into_iter().map(|(path, _)| path));
     for path in named {
         match path.rfind('/') {
@@ -537,11 +530,7 @@ fn entry(path: &str) -> (FileEntry, Option<String>) {
         Ok(metadata) if metadata.is_symlink() => match std::fs::read_link(path) {
             Ok(target) => {
                 let target = target.to_string_lossy().into_owned();
-                let next = if target.starts_with('/') {
-                    target.clone()
-                } else {
-                    unit::joined(path, &target)
-                };
+                let next = if target.starts_with('/') { target.clone() } else { unit::joined(path, &target) };
                 (FileEntry::Link(target), Some(next))
             }
             Err(error) => (FileEntry::Unreadable(error.to_string()), None),

@@ -8,6 +8,7 @@ use ascertain_model::service::{ManagerState, UnitFiles};
 use ascertain_model::{
     Asked, Capture, Claim, Evidence, Finding, Locus, Rung, Seen, Severity, Standing, StartId, Subject, Voice,
 };
+use ascertain_unit::Kind;
 use ascertain_unit::collected::{self, Resolved};
 use ascertain_unit::compare::{self, Facts};
 use ascertain_unit::held::Held;
@@ -40,6 +41,10 @@ pub struct Service {
     pub changed_after: Vec<String>,
     /// What the manager holds was read anew since the process was started, or an environment file was changed.
     pub renewed: bool,
+    /// On what its files and the manager differ, and whether that is more than which files there are.
+    not_reloaded: Option<(String, bool)>,
+    /// Marks of values that the process has of variables that are not kept.
+    delivered: BTreeMap<String, String>,
     /// The option of `systemctl` that addresses its manager.
     option: &'static str,
 }
@@ -54,22 +59,24 @@ pub fn read(capture: &Capture) -> Option<Service> {
     let resolved = collected::resolve(&files, state.as_ref())?;
     let held = state.as_ref().map(Held::read);
     let written = layers::written(&resolved, &files);
-    let loaded =
-        state.as_ref().zip(held.as_ref()).map(|(state, held)| layers::loaded(&resolved, &files, state, held));
+    let loaded = state.as_ref().zip(held.as_ref()).map(|(state, held)| layers::loaded(&resolved, &files, state, held));
     let began = capture.manifest.start.as_ref().and_then(|start| start.since_ms);
     let changed_after = changed_after(&files, &resolved, began);
     let show = held.as_ref().map(|held| &held.show);
     let commands = show.map(|show| show.commands("ExecStart")).unwrap_or_default();
     let reread = commands.iter().any(|command| command.start.is_none());
+    let (findings, not_reloaded) = findings(&resolved, held.as_ref());
     Some(Service {
         name: files.name.clone(),
         written,
         loaded,
-        findings: findings(&resolved, &files, held.as_ref()),
+        findings,
+        not_reloaded,
         standing: standing(held.as_ref()),
         renewed: reread || !changed_after.is_empty(),
         changed_after,
         option: files.manager.option(),
+        delivered: files.delivered,
     })
 }
 
@@ -131,10 +138,13 @@ fn standing(held: Option<&Held>) -> String {
     if notes.is_empty() { active.to_string() } else { format!("{active} ({})", notes.join(", ")) }
 }
 
-fn findings(resolved: &Resolved, files: &UnitFiles, held: Option<&Held>) -> Vec<Finding> {
+fn findings(resolved: &Resolved, held: Option<&Held>) -> (Vec<Finding>, Option<(String, bool)>) {
+    // Of what could not be read nothing is known, not even that something is missing.
+    if resolved.unit.problems.iter().any(|problem| problem.kind == Kind::FileUnread) {
+        return (Vec::new(), None);
+    }
     let changed = BTreeMap::new();
     let known = Known::default();
-    let _ = files;
     let facts = Facts {
         unit: &resolved.unit.value,
         host: &resolved.host,
@@ -144,7 +154,12 @@ fn findings(resolved: &Resolved, files: &UnitFiles, held: Option<&Held>) -> Vec<
         changed: &changed,
         known: &known,
     };
-    compare::compare(&facts)
+    let found = compare::compare(&facts);
+    let differs = found.iter().find(|found| found.what == compare::What::NotReloaded).map(|found| {
+        let names = |one: &compare::Difference| matches!(one.what.as_str(), "DropInPaths" | "FragmentPath");
+        (text::safe(&found.text), !found.differences.iter().all(names))
+    });
+    let found = found
         .into_iter()
         // The state says it.
         .filter(|found| found.what != compare::What::NotRunning)
@@ -164,7 +179,8 @@ fn findings(resolved: &Resolved, files: &UnitFiles, held: Option<&Held>) -> Vec<
                 evidence: Vec::new(),
             }
         })
-        .collect()
+        .collect();
+    (found, differs)
 }
 
 /// What the lower rungs add to a case.
@@ -174,6 +190,8 @@ pub struct Lower {
     pub evidence: Vec<Evidence>,
     /// Why what runs may not be what is written although no claim shows it.
     pub doubt: Option<String>,
+    /// What runs otherwise than it is written and is no claim.
+    pub broken: Option<String>,
     /// What is worth knowing.
     pub findings: Vec<Finding>,
 }
@@ -219,7 +237,8 @@ pub fn apply(
     let delivered = has_process.then(|| Asking {
         rung: Rung::Delivered,
         claims: claims.clone(),
-        partial: capture.gap("proc_environ.json").is_some() || claims.is_empty() && capture.bytes("proc_environ.json").is_none(),
+        partial: capture.gap("proc_environ.json").is_some()
+            || claims.is_empty() && capture.bytes("proc_environ.json").is_none(),
         witness: "process",
         artifact: "proc_cmdline.json",
         capture,
@@ -228,9 +247,17 @@ pub fn apply(
         lower.findings.push(Finding {
             kind: "unit_not_known",
             severity: Severity::Info,
-            text: format!("not all of what {} asks is known, so it is judged by what its process was given: {}", service.name, text::safe(why)),
+            text: format!(
+                "not all of what {} asks is known, so it is judged by what its process was given: {}",
+                service.name,
+                text::safe(why)
+            ),
             evidence: Vec::new(),
         });
+    }
+    if has_process && let Some((text, serious)) = &service.not_reloaded {
+        // A drop-in that is not loaded and says nothing new changes nothing.
+        if *serious { lower.broken = Some(text.clone()) } else { lower.doubt = Some(text.clone()) }
     }
     if has_process && written.partial && !service.changed_after.is_empty() {
         lower.doubt = Some(format!(
@@ -238,6 +265,9 @@ pub fn apply(
             service.changed_after.join(", "),
             text::safe(service.written.unknown.first().map_or("", String::as_str)),
         ));
+    }
+    if has_process {
+        service.other_variables(capture, &mut lower);
     }
     if !written.partial {
         adopt(claims, &written, delivered.as_ref());
@@ -258,7 +288,8 @@ pub fn apply(
             wrappers => wrappers.join(", "),
         };
         for one in &mut lower.evidence {
-            let lost = one.rung == Rung::Delivered && claims.iter().any(|claim| claim.setting == one.setting && !agrees(claim, &one.seen));
+            let lost = one.rung == Rung::Delivered
+                && claims.iter().any(|claim| claim.setting == one.setting && !agrees(claim, &one.seen));
             if lost {
                 one.note = Some(format!("{between} did not hand it on"));
             }
@@ -360,6 +391,39 @@ impl Service {
     /// The option of `systemctl` and `journalctl` that addresses its manager, with a blank behind it, or nothing.
     pub fn option(&self) -> &'static str {
         self.option
+    }
+
+    /// Variables that are none of the engine's own and that the process has otherwise than what is loaded.
+    fn other_variables(&self, capture: &Capture, lower: &mut Lower) {
+        let layer = self.loaded.as_ref().filter(|layer| layer.unknown.is_empty()).unwrap_or(&self.written);
+        if !layer.unknown.is_empty() || capture.gap("proc_environ.json").is_some() {
+            return;
+        }
+        let names: Vec<&str> = layer
+            .unkept
+            .iter()
+            .filter(|(name, mark)| self.delivered.get(*name) != Some(mark))
+            .map(|(name, _)| name.as_str())
+            .collect();
+        if names.is_empty() {
+            return;
+        }
+        let mends = if self.renewed {
+            format!("systemctl {}restart {}", self.option, self.name)
+        } else {
+            format!(
+                "something between systemd and the program changed them; systemctl {}cat {}",
+                self.option, self.name
+            )
+        };
+        let text = format!("its process does not have {} as loaded now", names.join(", "));
+        lower.findings.push(Finding {
+            kind: "environment_differs",
+            severity: Severity::Warning,
+            text: text::safe(&format!("{text}; {mends}")),
+            evidence: Vec::new(),
+        });
+        lower.broken.get_or_insert(text);
     }
 
     /// What mends a break between two rungs below the engine.

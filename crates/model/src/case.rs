@@ -401,4 +401,7 @@ pub struct Case {
     pub gaps: Vec<Gap>,
     /// Why what runs may not be what is wanted although no claim shows it: what is written could not be compared.
     pub doubt: Option<String>,
+    /// What is proven to run otherwise than it is written although it is no setting of the engine: the unit's user, a
+    /// variable that other libraries read.
+    pub broken: Option<String>,
 }

@@ -161,9 +161,10 @@ fn whole(case: &Case, claims: &[Judged]) -> Whole {
     // A server that does not answer does not do what it was started for, whatever it was given.
     let doubtful = matches!(state, State::Silent { .. }) || case.doubt.is_some();
     let least = if doubtful { Whole::Unproven } else { Whole::Confirmed };
+    let least = if case.broken.is_some() { Whole::Contradicted } else { least };
     // Nothing asked is nothing confirmed.
     if claims.is_empty() {
-        return Whole::Unproven;
+        return least.max(Whole::Unproven);
     }
     claims
         .iter()

@@ -10,6 +10,12 @@ use std::collections::BTreeMap;
 /// Stands for the value of a variable or key that is nobody's business here. Never to be taken for a value.
 pub const NOT_KEPT: &str = "[not kept]";
 
+/// Whether this stands for a value that is not kept: [`NOT_KEPT`], or the same with a mark, `[not kept:0a1b2c3d]`. Equal
+/// values of one name have equal marks within a capture; the marks say nothing else.
+pub fn is_not_kept(text: &str) -> bool {
+    text == NOT_KEPT || text.strip_prefix("[not kept:").is_some_and(|rest| rest.ends_with(']') && rest.len() < 20)
+}
+
 /// Whose units these are.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
@@ -106,6 +112,9 @@ pub struct UnitFiles {
     /// Scripts the command runs, by path as the command names them.
     #[serde(default)]
     pub scripts: BTreeMap<String, Script>,
+    /// Marks of the values that the process has of variables that are not kept.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub delivered: BTreeMap<String, String>,
     /// Users that matter to it.
     #[serde(default)]
     pub accounts: Vec<Account>,

@@ -79,6 +79,8 @@ fn seen() -> impl Strategy<Value = Seen> {
         2 => (value(), 0u8..4).prop_map(|(value, decimals)| Seen::Rounded(value, decimals)),
         2 => tally().prop_map(Seen::Tally),
         1 => Just(Seen::Off),
+        1 => asked().prop_map(|asked| Seen::Asks(asked, "wanted".to_string())),
+        1 => Just(Seen::NotAsked),
     ]
 }
 
@@ -152,6 +154,7 @@ fn asked() -> impl Strategy<Value = Asked> {
         1 => Just(Asked::Auto),
         1 => Just(Asked::Present),
         1 => Just(Asked::Unreadable),
+        1 => Just(Asked::Unset),
     ]
 }
 
@@ -220,6 +223,8 @@ fn case() -> impl Strategy<Value = Case> {
             evidence,
             interventions,
             gaps,
+            doubt: None,
+            broken: None,
         })
 }
 
@@ -251,6 +256,8 @@ fn agreeing() -> impl Strategy<Value = Case> {
                 evidence,
                 interventions: Vec::new(),
                 gaps,
+                doubt: None,
+                broken: None,
             })
     })
 }
@@ -288,7 +295,8 @@ fn twin(one: &Evidence) -> Evidence {
                 Seen::Value(value) => Seen::Rounded(value.clone(), 2),
                 Seen::Rounded(value, _) => Seen::Value(Value::text(value.to_string())),
                 Seen::Tally(_) => Seen::Off,
-                Seen::Off => Seen::Value(Value::text("off")),
+                Seen::Off | Seen::NotAsked => Seen::Value(Value::text("off")),
+                Seen::Asks(..) => Seen::NotAsked,
             }
         }
     }
@@ -333,6 +341,48 @@ proptest! {
         let mut judgement = judge(&reversed);
         judgement.claims.reverse();
         prop_assert_eq!(judge(&case), judgement);
+    }
+
+    #[test]
+    fn what_could_not_be_compared_is_never_confirmed_as_a_whole(case in any_case()) {
+        let doubtful = Case { doubt: Some("a file changed".to_string()), ..case.clone() };
+        prop_assert!(judge(&doubtful).whole >= Whole::Unproven);
+        prop_assert!(judge(&doubtful).whole >= judge(&case).whole);
+        let broken = Case { broken: Some("another user".to_string()), ..case };
+        prop_assert!(judge(&broken).whole >= Whole::Contradicted);
+        prop_assert_eq!(judge(&broken).whole.exit_code(false).min(1), 1);
+    }
+
+    #[test]
+    fn rungs_below_the_engine_that_part_are_never_confirmed(
+        case in agreeing(),
+        rungs in select(vec![(Rung::Written, Rung::Loaded), (Rung::Loaded, Rung::Delivered), (Rung::Written, Rung::Delivered)]),
+        lost in prop_oneof![Just(Seen::NotAsked), value().prop_map(|value| Seen::Asks(Asked::Equals(value), "other".to_string()))],
+        seed in evidence(),
+    ) {
+        let claim = case.claims[0].clone();
+        let Asked::Equals(wanted) = claim.asked.clone() else { return Ok(()) };
+        if let Seen::Asks(Asked::Equals(value), _) = &lost
+            && value.same(&wanted)
+        {
+            return Ok(());
+        }
+        let mut case = single(claim.clone(), case);
+        case.evidence.retain(|one| one.rung > Rung::Delivered);
+        let on = |rung: Rung, seen: Seen| Evidence {
+            setting: claim.setting.clone(),
+            subject: Subject::Value,
+            voice: Voice::Effective,
+            start: case.start.clone(),
+            rung,
+            seen,
+            ..seed.clone()
+        };
+        let (below, above) = (on(rungs.0, Seen::Asks(claim.asked.clone(), claim.wanted.clone())), on(rungs.1, lost));
+        case.evidence.extend([below, above]);
+        let judged = &judge(&case).claims[0];
+        let broke = matches!(&judged.verdict, Verdict::Contradicted { between, .. } if *between == rungs);
+        prop_assert!(broke, "{:?}", judged.verdict);
     }
 
     #[test]
@@ -505,6 +555,8 @@ proptest! {
             evidence,
             interventions: Vec::new(),
             gaps: Vec::new(),
+            doubt: None,
+            broken: None,
         };
         let judgement = judge(&case);
         let judged = &judgement.claims[0];
@@ -626,6 +678,8 @@ proptest! {
             evidence: vec![seen],
             interventions: vec![said],
             gaps: Vec::new(),
+            doubt: None,
+            broken: None,
         };
         let judgement = judge(&case);
         prop_assert!(judgement.claims[0].verdict.word() != "adjusted", "{:?}", judgement.claims[0].verdict);

@@ -50,8 +50,7 @@ pub fn manager(manager: &service::Manager) -> Manager {
 }
 
 fn host(files: &UnitFiles, held: Option<&ManagerState>) -> Host {
-    let mut host = Host::default();
-    host.accounts = files
+    let accounts = files
         .accounts
         .iter()
         .map(|account| Account {
@@ -61,6 +60,7 @@ fn host(files: &UnitFiles, held: Option<&ManagerState>) -> Host {
             shell: account.shell.clone(),
         })
         .collect();
+    let mut host = Host { accounts, ..Host::default() };
     if let Some(release) = held.and_then(|held| held.release) {
         host.version = Version(release);
     }

@@ -11,6 +11,7 @@ use crate::specifiers::Manager;
 use crate::unit::{Content, Environment, Host, Source, Unit};
 use crate::wrapper::{self, Change, Known, Seen};
 use crate::{Kind, Span};
+use ascertain_model::service::is_not_kept;
 use std::collections::{BTreeMap, BTreeSet};
 
 /// The process as it was found.
@@ -334,6 +335,10 @@ impl Comparison<'_> {
             }
             let theirs = show.commands(key);
             let ours = unit.exec.get(key).map_or(&[][..], Vec::as_slice);
+            // A collector that did not keep the words cannot have them compared.
+            if ours.iter().any(|exec| exec.command.argv.iter().any(|word| word.text.known().is_some_and(is_not_kept))) {
+                continue;
+            }
             let same = theirs.len() == ours.len()
                 && ours.iter().zip(&theirs).all(|(ours, theirs)| {
                     let known = ours.command.argv.iter().all(|word| word.text.known().is_some());

@@ -7,7 +7,7 @@ use crate::unit::{Content, Delivered, Environment, EnvironmentFile, Exec, Host, 
 use crate::words::{Command, Prefixes, Word};
 use crate::wrapper::{self, Change, Known, Seen};
 use crate::{Kind, Span, Text};
-use ascertain_model::service::{ManagerState, NOT_KEPT, Script, UnitFiles};
+use ascertain_model::service::{ManagerState, Script, UnitFiles, is_not_kept};
 use std::collections::BTreeMap;
 
 /// What stands for the place of a word that only the manager has.
@@ -20,6 +20,8 @@ pub struct Layer {
     pub argv: Vec<(String, Span)>,
     /// Name, value, place.
     pub environment: Vec<(String, String, Span)>,
+    /// Variables whose value was not kept, with its mark.
+    pub unkept: BTreeMap<String, String>,
     /// Why it is not all known; then nothing may be concluded from what is missing.
     pub unknown: Vec<String>,
     /// The wrappers between systemd and the program, outermost first.
@@ -159,7 +161,11 @@ fn fill(unit: &Unit, host: &Host, scripts: &BTreeMap<String, Script>, layer: &mu
             Source::Systemd => continue,
         };
         match variable.value.known() {
-            Some(NOT_KEPT) => {}
+            // What the manager gives every service is none of this unit's.
+            Some(value) if is_not_kept(value) && variable.source == Source::Manager => {}
+            Some(value) if is_not_kept(value) => {
+                layer.unkept.insert(name.clone(), value.to_string());
+            }
             Some(value) => layer.environment.push((name.clone(), value.to_string(), span)),
             None => layer.unknown.push(format!("{name} at {span} is not known")),
         }
@@ -218,14 +224,23 @@ fn inner(
                 match change {
                     Change::Set(name, value) => {
                         layer.environment.retain(|(known, ..)| *known != name);
+                        layer.unkept.remove(&name);
                         match value {
-                            Some(value) if value == NOT_KEPT => {}
+                            Some(value) if is_not_kept(&value) => {
+                                layer.unkept.insert(name, value);
+                            }
                             Some(value) => layer.environment.push((name, value, place.clone())),
                             None => layer.unknown.push(format!("a wrapper sets {name} to something")),
                         }
                     }
-                    Change::Unset(name) => layer.environment.retain(|(known, ..)| *known != name),
-                    Change::Clear => layer.environment.clear(),
+                    Change::Unset(name) => {
+                        layer.environment.retain(|(known, ..)| *known != name);
+                        layer.unkept.remove(&name);
+                    }
+                    Change::Clear => {
+                        layer.environment.clear();
+                        layer.unkept.clear();
+                    }
                     Change::Anything(why) => layer.unknown.push(why),
                 }
             }

@@ -4,7 +4,7 @@
 //! returned is a word the inner program gets.
 
 use ascertain_model::capture::REDACTED;
-use ascertain_model::service::NOT_KEPT;
+use ascertain_model::service::is_not_kept;
 use std::collections::BTreeMap;
 use std::ops::Range;
 
@@ -1572,7 +1572,7 @@ impl Shell<'_> {
                         current.push_str(&value);
                         continue;
                     }
-                    if value.replace(REDACTED, "").replace(NOT_KEPT, "").contains(['*', '?', '[']) {
+                    if !is_not_kept(&value) && value.replace(REDACTED, "").contains(['*', '?', '[']) {
                         return Err(self.fail("a variable with a file pattern in it is not followed"));
                     }
                     let mut parts = value.split([' ', '\t', '\n']).peekable();
@@ -1586,8 +1586,8 @@ impl Shell<'_> {
                     }
                 }
                 b'[' if marked(&self.text[*at..]).is_some() => {
-                    let mark = marked(&self.text[*at..]).unwrap_or_default();
-                    current.push_str(mark);
+                    let mark = marked(&self.text[*at..]).unwrap_or_default().to_string();
+                    current.push_str(&mark);
                     open = true;
                     *at += mark.len();
                 }
@@ -1647,8 +1647,9 @@ impl Shell<'_> {
 }
 
 /// The mark of a value that was taken out, which is no file pattern.
-fn marked(rest: &str) -> Option<&'static str> {
-    [REDACTED, NOT_KEPT].into_iter().find(|mark| rest.starts_with(mark))
+fn marked(rest: &str) -> Option<&str> {
+    let mark = &rest[..=rest.find(']')?];
+    (mark == REDACTED || is_not_kept(mark)).then_some(mark)
 }
 
 /// Characters that a shell would expand here. A tilde counts at the start of a word, or of a part of one.

@@ -86,7 +86,11 @@ pub(super) fn read(context: &Context, wanted: &Wanted, tell: &mut dyn FnMut(Foun
     flaws.extend(flooded(context, &lines, last));
     if lines.own == 0 {
         let why = if lines.others > 0 {
-            format!("the journal holds {} lines of this start, and none of process {}", lines.others, wanted.pid.unwrap_or(0))
+            format!(
+                "the journal holds {} lines of this start, and none of process {}",
+                lines.others,
+                wanted.pid.unwrap_or(0)
+            )
         } else {
             flaws.first().cloned().unwrap_or_else(|| "the journal has no line of this start".to_owned())
         };
@@ -148,7 +152,8 @@ impl Lines {
         for entry in &head.entries {
             lines.add(entry, wanted);
         }
-        lines.span = head.entries.first().zip(head.entries.last()).map(|(first, last)| (first.realtime(), last.realtime()));
+        lines.span =
+            head.entries.first().zip(head.entries.last()).map(|(first, last)| (first.realtime(), last.realtime()));
         if head.found || head.entries.len() >= FIRST_LINES {
             let (newest, gaps) = start.newest(NEWEST_LINES);
             lines.gaps.extend(gaps.iter().map(ToString::to_string));

@@ -18,11 +18,15 @@ fn plan(context: &Context) -> Vec<String> {
     let Some(unit) = &context.unit else { return Vec::new() };
     let option = unit.manager().option();
     let mut plan = vec![
-        format!("run     busctl {option}call org.freedesktop.systemd1 … GetAll: what the manager holds of {}", unit.name()),
+        format!(
+            "run     busctl {option}call org.freedesktop.systemd1 … GetAll: what the manager holds of {}",
+            unit.name()
+        ),
         format!("run     systemctl {option}show {}, where there is no bus", unit.name()),
         "read    cgroup.procs of its control group".to_owned(),
     ];
-    let there = unit.files.entries.iter().filter(|(_, entry)| !matches!(entry, ascertain_model::service::FileEntry::Absent));
+    let there =
+        unit.files.entries.iter().filter(|(_, entry)| !matches!(entry, ascertain_model::service::FileEntry::Absent));
     plan.extend(there.map(|(path, _)| format!("read    {path}")));
     plan.extend(unit.files.scripts.keys().map(|path| format!("read    {path}")));
     plan.push("look    for files and drop-ins of that name in the other unit directories".to_owned());

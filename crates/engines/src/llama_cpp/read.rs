@@ -41,6 +41,7 @@ impl Reader<'_> {
                 interventions: self.interventions,
                 gaps: self.gaps,
                 doubt: self.doubt,
+                broken: self.broken,
             },
             findings: self.findings,
             unasked: self.unasked,

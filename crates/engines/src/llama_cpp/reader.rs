@@ -44,6 +44,7 @@ pub(crate) struct Reader<'a> {
     /// The unit it belongs to.
     pub service: Option<Service>,
     pub doubt: Option<String>,
+    pub broken: Option<String>,
     /// Why lines of the journal may be missing.
     pub journal_flaws: Vec<String>,
 }
@@ -173,6 +174,7 @@ impl<'a> Reader<'a> {
             gaps: Vec::new(),
             service: super::service::of(capture),
             doubt: None,
+            broken: None,
             journal_flaws,
         };
         reader.interventions.append(&mut reader.intent.interventions);

@@ -19,7 +19,9 @@ impl Reader<'_> {
             State::Failed { why } => format!(": {why}"),
             _ => String::new(),
         };
-        self.state = State::Failed { why: text::safe(&format!("{} has no process, it is {}{said}", service.name, service.standing)) };
+        self.state = State::Failed {
+            why: text::safe(&format!("{} has no process, it is {}{said}", service.name, service.standing)),
+        };
         self.facts.running = false;
         let (option, name) = (service.option(), &service.name);
         let remedy = if service.standing.starts_with("inactive") {
@@ -42,23 +44,21 @@ impl Reader<'_> {
         // What another process was given says nothing of this unit.
         if !matches!(self.state, State::Impostor { .. }) {
             let mut claims = std::mem::take(&mut self.intent.claims);
-            let lower = service::apply(&service, self.capture, &self.facts.start, &mut claims, &|layer| {
-                self.claims_of(layer)
-            });
+            let lower =
+                service::apply(&service, self.capture, &self.facts.start, &mut claims, &|layer| self.claims_of(layer));
             self.intent.claims = claims;
             // What was delivered is one of the rungs now, and said once.
             self.evidence.retain(|one| one.rung != Rung::Delivered || one.voice == Voice::Effective);
             self.evidence.extend(lower.evidence);
             self.findings.extend(lower.findings);
             self.doubt = lower.doubt;
+            self.broken = lower.broken;
         }
         self.service = Some(service);
     }
 
     fn claims_of(&self, layer: &Layer) -> Vec<Claim> {
-        let locus = |place: String| {
-            Some(Locus { artifact: FILES.to_string(), start: 0, end: 0, label: place })
-        };
+        let locus = |place: String| Some(Locus { artifact: FILES.to_string(), start: 0, end: 0, label: place });
         let facts = Facts {
             argv: layer
                 .argv
