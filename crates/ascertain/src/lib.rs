@@ -117,6 +117,7 @@ fn report(capture: &Capture, engine: &dyn Engine, strict: bool) -> Report {
         target: Target {
             name: capture.manifest.target.clone(),
             host: capture.manifest.host.clone(),
+            unit: reading.unit.clone(),
             pid: start.map(|start| start.pid),
             argv: reading.argv.clone(),
         },

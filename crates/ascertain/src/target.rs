@@ -302,6 +302,17 @@ fn of_unit(unit: Unit) -> Result<Located, Failure> {
         .hint("if it has only just been started, try again")
         .hint("list what runs here: ascertain list"));
     }
+    let refused = match unit.text("LoadState") {
+        Some("masked") => Some(("is masked", format!("systemctl {option}unmask {name}"))),
+        Some("bad-setting") => {
+            Some(("is refused by systemd: one of its settings is bad", format!("systemd-analyze verify {name}")))
+        }
+        Some("error") => Some(("could not be loaded by systemd", format!("systemctl {option}status {name}"))),
+        _ => None,
+    };
+    if let Some((what, next)) = refused {
+        return Err(Failure::new(format!("{name} {what}, and has no process")).hint(next));
+    }
     let layers = unit.layers();
     let words = layers.iter().flat_map(|(written, loaded)| written.argv.iter().chain(&loaded.argv));
     let Some(engine) = words.map(|(word, _)| word).find_map(|word| by_executable(word)) else {
@@ -345,7 +356,11 @@ fn of_name(name: &str) -> Result<Located, Failure> {
         0 => {
             let mut failure = Failure::new(format!("no unit and no running server is called {name:?}"));
             let mut names: Vec<String> = all.iter().flat_map(|one| one.engine.names(&one.facts)).collect();
-            names.extend(systemd::names(MANAGER).into_iter().map(|unit| {
+            // What is gone may still be listed.
+            let listed = systemd::names(MANAGER)
+                .into_iter()
+                .filter(|unit| unit.trim_end_matches(".service") != name.trim_end_matches(".service"));
+            names.extend(listed.map(|unit| {
                 // People leave the suffix out, and then so does the one that is meant.
                 if name.ends_with(".service") { unit } else { unit.trim_end_matches(".service").to_string() }
             }));

@@ -319,7 +319,9 @@ fn who(pid: u32) -> String {
     let age = process::start(pid)
         .ok()
         .and_then(|start| start.since_ms)
-        .map(|since| format!(", started {}", rfc3339(UNIX_EPOCH + Duration::from_millis(since))));
+        // It is known to some milliseconds only.
+        .map(|since| rfc3339(UNIX_EPOCH + Duration::from_millis(since)))
+        .map(|moment| format!(", started {}Z", moment.split('.').next().unwrap_or(&moment)));
     let of = match &unit {
         Some(unit) => format!(", of {unit} (`systemctl stop {unit}` ends it)"),
         None => format!(", of no unit (`kill {pid}` ends it)"),

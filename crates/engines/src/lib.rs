@@ -25,6 +25,8 @@ pub struct Reading {
     pub version: Option<String>,
     /// Whether its data was made on exactly this release.
     pub known_release: bool,
+    /// The unit it belongs to, where known.
+    pub unit: Option<String>,
     /// The command line, redacted.
     pub argv: Vec<String>,
     /// What the judge is given.

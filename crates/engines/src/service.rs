@@ -42,7 +42,7 @@ pub struct Service {
     /// What the manager holds was read anew since the process was started, or an environment file was changed.
     pub renewed: bool,
     /// On what its files and the manager differ, and whether that is more than which files there are.
-    not_reloaded: Option<(String, bool)>,
+    differs: Option<(String, bool)>,
     /// Marks of values that the process has of variables that are not kept.
     delivered: BTreeMap<String, String>,
     /// The option of `systemctl` that addresses its manager.
@@ -65,13 +65,13 @@ pub fn read(capture: &Capture) -> Option<Service> {
     let show = held.as_ref().map(|held| &held.show);
     let commands = show.map(|show| show.commands("ExecStart")).unwrap_or_default();
     let reread = commands.iter().any(|command| command.start.is_none());
-    let (findings, not_reloaded) = findings(&resolved, held.as_ref());
+    let (findings, differs) = findings(&resolved, held.as_ref());
     Some(Service {
         name: files.name.clone(),
         written,
         loaded,
         findings,
-        not_reloaded,
+        differs,
         standing: standing(held.as_ref()),
         renewed: reread || !changed_after.is_empty(),
         changed_after,
@@ -155,9 +155,15 @@ fn findings(resolved: &Resolved, held: Option<&Held>) -> (Vec<Finding>, Option<(
         known: &known,
     };
     let found = compare::compare(&facts);
-    let differs = found.iter().find(|found| found.what == compare::What::NotReloaded).map(|found| {
+    let differs = found.iter().find_map(|found| {
         let names = |one: &compare::Difference| matches!(one.what.as_str(), "DropInPaths" | "FragmentPath");
-        (text::safe(&found.text), !found.differences.iter().all(names))
+        let serious = match found.what {
+            compare::What::NotReloaded => !found.differences.iter().all(names),
+            compare::What::DropInIgnored | compare::What::Refused => true,
+            compare::What::Masked => false,
+            _ => return None,
+        };
+        Some((text::safe(&found.text), serious))
     });
     let found = found
         .into_iter()
@@ -255,7 +261,7 @@ pub fn apply(
             evidence: Vec::new(),
         });
     }
-    if has_process && let Some((text, serious)) = &service.not_reloaded {
+    if has_process && let Some((text, serious)) = &service.differs {
         // A drop-in that is not loaded and says nothing new changes nothing.
         if *serious { lower.broken = Some(text.clone()) } else { lower.doubt = Some(text.clone()) }
     }

@@ -201,7 +201,7 @@ pub struct Intervention {
 /// Where a claim was asked for.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Origin {
-    /// `argv`, `env`, `file`.
+    /// `argv`, `env`, `file`; `unit` for what is written in the files of its unit.
     pub kind: &'static str,
     /// Where a person finds it: `argv[3] -c`, `env LLAMA_ARG_CTX_SIZE`, `config.ini:4`.
     pub place: String,

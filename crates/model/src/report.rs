@@ -45,6 +45,8 @@ pub struct Target {
     pub name: String,
     /// Host, where known.
     pub host: Option<String>,
+    /// The systemd unit it belongs to, where known.
+    pub unit: Option<String>,
     /// PID, where known.
     pub pid: Option<u32>,
     /// The command line as delivered, redacted.
@@ -114,7 +116,7 @@ pub struct ClaimLine {
 /// Where a claim was asked for.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct OriginLine {
-    /// `argv`, `env`, `file`.
+    /// `argv`, `env`, `file`, `unit`.
     pub kind: &'static str,
     /// Where a person finds it.
     pub place: String,

@@ -422,7 +422,12 @@ impl Comparison<'_> {
         };
         if restarts >= 3 || waiting {
             let why = result.map(|result| format!(", last result: {result}")).unwrap_or_default();
-            let text = format!("systemd restarted the service {restarts} times by itself{why}");
+            let times = match restarts {
+                0 => "is about to restart the service by itself".to_string(),
+                1 => "restarted the service once by itself".to_string(),
+                restarts => format!("restarted the service {restarts} times by itself"),
+            };
+            let text = format!("systemd {times}{why}");
             let severity = if waiting || show.main_pid().is_none() { Severity::Error } else { Severity::Warning };
             self.push(What::RestartLoop, severity, text, vec![journal.clone()], Vec::new());
         }

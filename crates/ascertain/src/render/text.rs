@@ -35,9 +35,14 @@ fn head(report: &Report, paint: Paint, out: &mut dyn Write) -> io::Result<()> {
     if let Some(host) = &report.target.host {
         facts.push(format!("on {host}"));
     }
-    let name = &report.target.name;
-    if !name.starts_with("pid:") && !name.is_empty() {
-        facts.push(format!("({name})"));
+    let mut names: Vec<&str> = report.target.unit.as_deref().into_iter().collect();
+    let name = report.target.name.as_str();
+    let is_unit = names.iter().any(|unit| *unit == name || unit.strip_suffix(".service") == Some(name));
+    if !name.starts_with("pid:") && !name.is_empty() && !is_unit {
+        names.push(name);
+    }
+    if !names.is_empty() {
+        facts.push(format!("({})", names.join(", ")));
     }
     writeln!(out, "{}", paint.dim(&fit(&facts.join(" "), paint.width)))
 }

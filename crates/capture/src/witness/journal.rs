@@ -3,7 +3,6 @@
 use super::{Context, Found, gap};
 use crate::process;
 use ascertain_journal::{Entry, Id128, Journal, Manager, Start};
-use ascertain_model::capture::ArtifactGap;
 use ascertain_model::service;
 use serde_json::json;
 
@@ -67,7 +66,8 @@ pub(super) fn read(context: &Context, wanted: &Wanted, tell: &mut dyn FnMut(Foun
     let (journal, opening) = Journal::open(Journal::default_directories());
     if journal.files().next().is_none() {
         let why = opening.first().map_or_else(|| "there is no journal on this host".to_owned(), ToString::to_string);
-        tell(Found::gap("log.txt", source, no_journal(why)));
+        let help = "run as root or as a member of the group systemd-journal, or hand in the log: `--log FILE`";
+        tell(Found::gap("log.txt", source, gap("not_present", why, Some(help))));
         return;
     }
     let start = journal.start(&wanted.unit, wanted.manager, wanted.invocation);
@@ -92,9 +92,14 @@ pub(super) fn read(context: &Context, wanted: &Wanted, tell: &mut dyn FnMut(Foun
                 wanted.pid.unwrap_or(0)
             )
         } else {
-            flaws.first().cloned().unwrap_or_else(|| "the journal has no line of this start".to_owned())
+            let mut why = "the journal has no line of this start".to_owned();
+            if let Some(flaw) = flaws.iter().find(|flaw| **flaw != why) {
+                why.push_str(&format!(": {flaw}"));
+            }
+            why
         };
-        tell(Found::gap("log.txt", source, no_journal(why)));
+        let help = format!("restart it (`systemctl restart {}`), or hand in the log: `--log FILE`", wanted.unit);
+        tell(Found::gap("log.txt", source, gap("not_present", why, Some(&help))));
         return;
     }
     let record = json!({
@@ -112,14 +117,6 @@ pub(super) fn read(context: &Context, wanted: &Wanted, tell: &mut dyn FnMut(Foun
     }
     tell(found);
     tell(Found::bytes(JOURNAL, source, format!("{record:#}\n").into_bytes()));
-}
-
-fn no_journal(why: String) -> ArtifactGap {
-    gap(
-        "not_present",
-        why,
-        Some("run as root or as a member of the group systemd-journal, or hand in the log: `--log FILE`"),
-    )
 }
 
 /// The lines as text.

@@ -27,7 +27,7 @@ fn plan(context: &Context) -> Vec<String> {
     ];
     let there =
         unit.files.entries.iter().filter(|(_, entry)| !matches!(entry, ascertain_model::service::FileEntry::Absent));
-    plan.extend(there.map(|(path, _)| format!("read    {path}")));
+    plan.extend(there.filter(|(path, _)| *path != "/lib").map(|(path, _)| format!("read    {path}")));
     plan.extend(unit.files.scripts.keys().map(|path| format!("read    {path}")));
     plan.push("look    for files and drop-ins of that name in the other unit directories".to_owned());
     plan

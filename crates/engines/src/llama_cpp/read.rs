@@ -32,6 +32,7 @@ impl Reader<'_> {
         Reading {
             version: self.facts.release.clone(),
             known_release,
+            unit: self.service.map(|service| service.name),
             argv: self.facts.argv.iter().map(|word| text::safe(&word.text)).collect(),
             case: Case {
                 start: self.facts.start,
