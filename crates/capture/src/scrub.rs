@@ -72,6 +72,19 @@ pub fn learn(redactor: &mut Redactor, unit: &Unit) {
     for before in &resolved.unit.value.environment_before {
         variables.push((before.0.clone(), before.1.value.clone()));
     }
+    // Also commands that another has replaced, or a file that does not count any more.
+    let known = layers::known(&environment, &unit.files.scripts);
+    for file in &resolved.unit.value.files {
+        for assignment in file.assignments.iter().filter(|assignment| assignment.key == "ExecStart") {
+            for command in words::exec(&assignment.value, &resolved.unit.value.context).commands {
+                let words: Vec<String> = command.argv.iter().map(|word| word.text.shown().to_owned()).collect();
+                redactor.learn_argv(&words);
+                if let Seen::Inner(inner) = wrapper::see_through(&words, &known) {
+                    redactor.learn_argv(&inner.argv.iter().map(|word| word.text.clone()).collect::<Vec<_>>());
+                }
+            }
+        }
+    }
     for layer in layers_of(unit) {
         redactor.learn_argv(&layer.outer);
         redactor.learn_argv(&words_of(&layer));
@@ -281,8 +294,9 @@ impl Scrub<'_> {
             Seen::Inner(inner) => inner.argv.iter().map(|word| word.text.as_str()).collect(),
             Seen::Opaque { .. } => Vec::new(),
         };
+        let expected = self.redactor.argv(&given.iter().map(|word| (*word).to_owned()).collect::<Vec<_>>());
         for (name, value) in set_in(words, &before) {
-            let used = !value.is_empty() && given.iter().any(|word| word.contains(&value));
+            let used = !value.is_empty() && expected.iter().any(|word| word.contains(&value));
             if (self.keeps(&name) || used) && self.redactor.variable(&name, &value) == value {
                 continue;
             }
@@ -299,7 +313,6 @@ impl Scrub<'_> {
                 }
             }
         }
-        let expected = self.redactor.argv(&given.iter().map(|word| (*word).to_owned()).collect::<Vec<_>>());
         let same = match (&before, wrapper::see_through(&kept, &self.known)) {
             (Seen::Inner(_), Seen::Inner(inner)) => inner.argv.iter().map(|word| &word.text).eq(expected.iter()),
             (Seen::Opaque { .. }, Seen::Opaque { .. }) => true,
