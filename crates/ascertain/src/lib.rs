@@ -12,6 +12,7 @@ pub mod target;
 
 use ascertain_capture::collect::{self, Options};
 use ascertain_capture::file::{self, Root};
+use ascertain_capture::sockets;
 use ascertain_engines::{Engine, by_capture};
 use ascertain_exercise::{Budget, Server};
 use ascertain_model::capture::Remark;
@@ -32,7 +33,29 @@ pub struct Look {
 }
 
 /// Collects a capture of a live target. `progress` is told what is being done.
-pub fn observe(located: &Located, look: &Look, progress: &mut dyn FnMut(&str)) -> Capture {
+///
+/// A process in a network of its own (a container) is looked at from within it where that is permitted: outside, its
+/// addresses mean something else. A thread does that, since there is no way back.
+pub fn observe(located: &Located, look: &Look, progress: &mut (dyn FnMut(&str) + Send)) -> Capture {
+    let elsewhere = located
+        .facts
+        .as_ref()
+        .filter(|facts| located.address.is_none() && sockets::same_network(facts.pid) == Some(false));
+    let Some(facts) = elsewhere else { return observe_here(located, look, progress) };
+    std::thread::scope(|scope| {
+        let within = scope.spawn(|| {
+            // Where it is not permitted, the collection finds the process elsewhere and says so.
+            let _ = sockets::enter_network(facts.pid);
+            observe_here(located, look, progress)
+        });
+        match within.join() {
+            Ok(capture) => capture,
+            Err(panic) => std::panic::resume_unwind(panic),
+        }
+    })
+}
+
+fn observe_here(located: &Located, look: &Look, progress: &mut dyn FnMut(&str)) -> Capture {
     let facts = located.facts.as_ref();
     let wants = wants(located);
     let mut options = look.options.clone();

@@ -1,6 +1,7 @@
 //! What the user means by a target.
 
 use crate::failure::Failure;
+use ascertain_capture::containers;
 use ascertain_capture::directory;
 use ascertain_capture::process;
 use ascertain_capture::redact::{Redactor, SecretNames};
@@ -22,6 +23,8 @@ const MANAGER: Duration = Duration::from_secs(3);
 pub enum Written {
     /// `pid:1234`.
     Pid(u32),
+    /// `container:NAME`.
+    Container(String),
     /// `http://host:port`.
     Url(String),
     /// A capture file or an evidence directory.
@@ -41,6 +44,9 @@ impl Written {
                 Failure::new(format!("{pid:?} is no PID")).hint("write a number: ascertain verify pid:1234")
             })?;
             return Ok(Written::Pid(pid));
+        }
+        if let Some(name) = text.strip_prefix("container:") {
+            return Ok(Written::Container(name.to_string()));
         }
         if let Some((scheme, rest)) = text.split_once("://")
             && ["http", "https"].iter().any(|known| scheme.eq_ignore_ascii_case(known))
@@ -152,6 +158,7 @@ pub fn locate(written: &Written) -> Result<Found, Failure> {
     match written {
         Written::Stored(path) => Ok(Found::Stored(Box::new(stored(path)?))),
         Written::Pid(pid) => Ok(Found::Live(Box::new(of_pid(*pid, None, format!("pid:{pid}"))?))),
+        Written::Container(name) => Ok(Found::Live(Box::new(of_container(name)?))),
         Written::Url(url) => Ok(Found::Live(Box::new(of_url(url)?))),
         Written::Name(name) => Ok(Found::Live(Box::new(of_name(name)?))),
         Written::Only => Ok(Found::Live(Box::new(only()?))),
@@ -214,6 +221,30 @@ fn of_pid(pid: u32, address: Option<Address>, name: String) -> Result<Located, F
     // A manager that does not answer leaves the process to be judged by what it was given.
     let unit = systemd::of_process(pid, MANAGER).and_then(Result::ok).map(Arc::new);
     Ok(Located { engine, facts: Some(facts), address, name, unit })
+}
+
+/// The engine in a container: its first process, or another in the same PID namespace.
+fn of_container(name: &str) -> Result<Located, Failure> {
+    let shown = format!("container:{name}");
+    let main = containers::pid(name, MANAGER).map_err(|error| {
+        Failure::new(error).hint("or name its process as this host sees it: pid:PID (ascertain list shows them)")
+    })?;
+    let Ok(space) = process::link(main, "ns/pid") else {
+        return Err(Failure::new(format!("process {main} of {shown} may not be looked at")).hint("run it as root"));
+    };
+    let mut inside: Vec<u32> = running().iter().map(|one| one.facts.pid).collect();
+    inside.retain(|pid| process::link(*pid, "ns/pid").is_ok_and(|other| other == space));
+    match inside.as_slice() {
+        _ if inside.contains(&main) => of_pid(main, None, shown),
+        [pid] => of_pid(*pid, None, shown),
+        [] => Err(Failure::new(format!("{shown} runs, and no process in it is an engine that ascertain knows"))
+            .hint("if it has only just been started, try again")),
+        several => Err(several
+            .iter()
+            .fold(Failure::new(format!("{} servers run in {shown}: say which", several.len())), |failure, pid| {
+                failure.hint(format!("pid:{pid}"))
+            })),
+    }
 }
 
 fn of_url(url: &str) -> Result<Located, Failure> {

@@ -7,6 +7,7 @@
 
 pub mod collect;
 pub mod command;
+pub mod containers;
 pub mod directory;
 pub mod file;
 pub mod http;

@@ -37,9 +37,12 @@ pub enum Owner {
     Elsewhere,
 }
 
+/// The sockets of the network this thread is in.
+const OURS: &str = "/proc/thread-self/net";
+
 /// The TCP sockets that accept connections in our own network namespace.
 pub fn listeners() -> Vec<Listener> {
-    tables("/proc/net")
+    tables(OURS)
 }
 
 /// The TCP sockets on which one process accepts connections, in whatever network namespace it lives. `None`: its
@@ -73,7 +76,7 @@ pub fn owner_of(port: u16, host: &str) -> Owner {
 
 /// Who holds a UNIX socket.
 pub fn owner_of_unix(path: &str) -> Owner {
-    let table = std::fs::read("/proc/net/unix").unwrap_or_default();
+    let table = std::fs::read(format!("{OURS}/unix")).unwrap_or_default();
     let inodes = parse_unix(&String::from_utf8_lossy(&table))
         .into_iter()
         .filter(|listener| listener.path == path)
@@ -85,8 +88,18 @@ pub fn owner_of_unix(path: &str) -> Owner {
 /// Whether two processes share a network namespace. `None`: it may not be seen.
 pub fn same_network(pid: u32) -> Option<bool> {
     let theirs = process::link(pid, "ns/net").ok()?;
-    let ours = process::link(std::process::id(), "ns/net").ok()?;
-    Some(theirs == ours)
+    // That of this thread: another may have entered another one.
+    let ours = std::fs::read_link("/proc/thread-self/ns/net").ok()?;
+    Some(*theirs == *ours.to_string_lossy())
+}
+
+/// Takes this thread, and those it starts from now on, into the network of a process, such as that of a container:
+/// there its own addresses mean what they mean to it. There is no way back. Needs to be root.
+pub fn enter_network(pid: u32) -> std::io::Result<()> {
+    use rustix::thread::{LinkNameSpaceType, move_into_link_name_space};
+    let network = std::fs::File::open(process::path(pid, "ns/net"))?;
+    move_into_link_name_space(std::os::fd::AsFd::as_fd(&network), Some(LinkNameSpaceType::Network))?;
+    Ok(())
 }
 
 fn holders(inodes: &BTreeSet<u64>) -> Owner {

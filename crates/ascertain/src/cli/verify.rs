@@ -15,6 +15,7 @@ use std::io::Write;
 #[derive(Debug, Args)]
 #[command(after_help = "\
 A target is a systemd unit (llama, llama.service, llama@b; of one's own manager too), a PID (pid:1234),
+a container (container:NAME),
 a URL (http://host:port, or :port for short: the local process that listens there), the name of a
 running server (its alias, its model, its executable), a capture file, or an evidence directory.
 Without one, the only server on this host. What belongs to a unit is judged with it: what is written

@@ -6,9 +6,11 @@ use super::log::Log;
 use super::{ConfigFile, Variable, Word, data};
 use crate::data::Data;
 use crate::locate::locate;
+use crate::service::Service;
 use crate::strict;
 use crate::template::Template;
 use ascertain_model::{Capture, Locus};
+use ascertain_unit::layers::Layer;
 use serde_json::Value as Json;
 use std::ops::Range;
 
@@ -158,6 +160,24 @@ pub(super) fn environ(capture: &Capture, meta: Option<&Answer<'_>>) -> Vec<Varia
             Some(Variable { name: name.clone(), value: value.as_str()?.to_string(), locus: Some(locus) })
         })
         .collect()
+}
+
+/// Reads the unit; a command whose program is no server of this engine leaves it unknown what is asked.
+pub(super) fn service(capture: &Capture) -> Option<Service> {
+    let mut service = crate::service::read(capture)?;
+    let check = |layer: &mut Layer| {
+        let Some((program, _)) = layer.argv.first() else { return };
+        let name = program.rsplit('/').next().unwrap_or(program);
+        if !data().about.executables.iter().any(|known| known == name) {
+            layer.unknown.push(format!("what {name} starts is not known"));
+            layer.argv.clear();
+        }
+    };
+    check(&mut service.written);
+    if let Some(loaded) = &mut service.loaded {
+        check(loaded);
+    }
+    Some(service)
 }
 
 /// A file that was written so shortly after the process began may still have been read: the kernel's ticks are coarse.

@@ -172,7 +172,7 @@ impl<'a> Reader<'a> {
             findings: Vec::new(),
             unasked: Vec::new(),
             gaps: Vec::new(),
-            service: super::service::of(capture),
+            service: artifacts::service(capture),
             doubt: None,
             broken: None,
             journal_flaws,

@@ -3,7 +3,7 @@
 use super::intent;
 use super::reader::Reader;
 use super::{Facts, Variable, Word, data};
-use crate::service::{self, FILES, Service};
+use crate::service::{self, FILES};
 use crate::text;
 use ascertain_model::{Claim, Finding, Locus, Rung, Severity, State, Voice};
 use ascertain_unit::layers::Layer;
@@ -81,22 +81,4 @@ impl Reader<'_> {
         };
         intent::read(data(), &facts).claims
     }
-}
-
-/// Reads the unit; a command whose program is no server of this engine leaves it unknown what is asked.
-pub(super) fn of(capture: &ascertain_model::Capture) -> Option<Service> {
-    let mut service = service::read(capture)?;
-    let check = |layer: &mut Layer| {
-        let Some((program, _)) = layer.argv.first() else { return };
-        let name = program.rsplit('/').next().unwrap_or(program);
-        if !data().about.executables.iter().any(|known| known == name) {
-            layer.unknown.push(format!("what {name} starts is not known"));
-            layer.argv.clear();
-        }
-    };
-    check(&mut service.written);
-    if let Some(loaded) = &mut service.loaded {
-        check(loaded);
-    }
-    Some(service)
 }
