@@ -3,6 +3,7 @@
 //! The namespaces are real. The tool that manages containers is a script, since none runs everywhere these tests do: it
 //! says the one number that podman and docker are asked for.
 
+#[allow(dead_code)]
 mod support;
 
 use ascertain_engines::llama_cpp::tiny_model::TinyModel::{Dense, Mtp};
