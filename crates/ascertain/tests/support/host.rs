@@ -36,12 +36,18 @@ pub struct Host {
 impl Host {
     /// A host, or nothing when none can be started here and none is demanded.
     pub fn boot() -> Option<Host> {
-        let lab = Lab::open()?;
+        let demanded = std::env::var_os(REQUIRE).is_some_and(|value| value == "1");
+        let Some(lab) = Lab::open() else {
+            assert!(
+                !demanded,
+                "{REQUIRE}=1, and there is no server to run on a host: run scripts/test, which installs one"
+            );
+            return None;
+        };
         let testbed = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/testbed/host");
         let check = Command::new(&testbed).arg("check").stdin(Stdio::null()).output().expect("the testbed runs");
         if !check.status.success() {
             let why = String::from_utf8_lossy(&check.stderr);
-            let demanded = std::env::var_os(REQUIRE).is_some_and(|value| value == "1");
             assert!(!demanded, "{REQUIRE}=1, and no host can be started here:\n{why}");
             eprintln!("skipped: no host can be started here:\n{why}");
             return None;
@@ -124,10 +130,12 @@ impl Host {
         format!("{SERVER} -m {} --host 127.0.0.1 --port {port}", self.model(model))
     }
 
-    /// Runs a command inside, as root.
+    /// Runs a command inside, as root. One that hangs is ended, and then its exit code is 124.
     pub fn run(&self, words: &[&str]) -> Output {
         let mut command = Command::new(&self.testbed);
-        command.arg("sh").arg(&self.state).args(words).stdin(Stdio::null());
+        let patience = PATIENCE.as_secs().to_string();
+        command.arg("sh").arg(&self.state).args(["timeout", "--kill-after=5", &patience]).args(words);
+        command.stdin(Stdio::null());
         command.output().expect("the testbed runs")
     }
 
@@ -181,7 +189,7 @@ impl Host {
                 exec 3<>"/dev/tcp/127.0.0.1/$0" && printf 'GET /health HTTP/1.0\r\n\r\n' >&3 && read -r _ code _ <&3
             } 2>/dev/null
             code=
-            for ((tries = 0; tries < 3000; tries++)); do
+            for ((tries = 0; tries < 2000; tries++)); do
                 (ask; [ "$code" = 200 ]) && exit 0
                 sleep 0.02
             done
