@@ -333,7 +333,7 @@ fn a_file_that_is_gone_or_cannot_be_loaded() {
 
     host.remove("/etc/systemd/system/llm.service");
     let report = host.verify("llm");
-    report.mentions(&["/etc/systemd/system/llm.service"]);
+    report.mentions(&["llm.service"]);
     assert_ne!(report.json["invocation"]["state"], "failed", "it runs: {:#}", report.json);
 }
 
@@ -557,7 +557,7 @@ fn what_stands_between_systemd_and_the_server() {
     host.edit("script-exec", &service(&format!("/usr/local/bin/serve-exec{} --metrics", words(8006))));
     let report = host.verify("script-exec");
     assert!(["contradicted", "unproven"].iter().any(|verdict| report.json["verdict"] == *verdict), "{:#}", report.json);
-    report.advises("/etc/systemd/system/script-exec.service").advises("systemctl daemon-reload");
+    report.advises("systemctl daemon-reload").advises("script-exec.service");
     // A shell is seen through.
     host.edit("shell", &service(&format!("/bin/sh -c \"exec {} -c 1024\"", serve(8002))));
     let report = host.verify("shell");
