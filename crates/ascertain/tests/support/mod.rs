@@ -6,7 +6,7 @@ use std::fs::{self, File};
 use std::io::{self, Read, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command, ExitStatus, Stdio};
+use std::process::{Child, Command, ExitStatus, Output, Stdio};
 use std::time::{Duration, Instant};
 use tempfile::TempDir;
 
@@ -98,13 +98,7 @@ impl Lab {
             .stdin(Stdio::null())
             .output()
             .expect("ascertain runs");
-        Run {
-            words: words.join(" "),
-            code: output.status.code().expect("ascertain was not ended by a signal"),
-            stdout: String::from_utf8(output.stdout).expect("UTF-8"),
-            stderr: String::from_utf8(output.stderr).expect("UTF-8"),
-            took: began.elapsed(),
-        }
+        Run::of(words, output, began.elapsed())
     }
 
     /// `ascertain verify … --format json`.
@@ -349,6 +343,17 @@ pub struct Run {
 }
 
 impl Run {
+    /// What `ascertain` with these words did.
+    pub fn of(words: &[&str], output: Output, took: Duration) -> Run {
+        Run {
+            words: words.join(" "),
+            code: output.status.code().expect("ascertain was not ended by a signal"),
+            stdout: String::from_utf8(output.stdout).expect("UTF-8"),
+            stderr: String::from_utf8(output.stderr).expect("UTF-8"),
+            took,
+        }
+    }
+
     /// Its output as a report, whose exit code must be that of the program.
     #[track_caller]
     pub fn report(self) -> Report {
