@@ -37,6 +37,22 @@ pub struct Look {
 /// A process in a network of its own (a container) is looked at from within it where that is permitted: outside, its
 /// addresses mean something else. A thread does that, since there is no way back.
 pub fn observe(located: &Located, look: &Look, progress: &mut (dyn FnMut(&str) + Send)) -> Capture {
+    let mut capture = observe_once(located, look, progress);
+    for _ in 0..AGAIN {
+        let ended = capture.manifest.remarks.iter().any(|remark| remark.kind == "ended" || remark.kind == "restarted");
+        let Some(unit) = located.unit.as_ref().filter(|_| ended) else { break };
+        progress("its process ended meanwhile: looking again");
+        std::thread::sleep(target::PAUSE);
+        let Ok(now) = target::of_unit_called(unit.name(), &located.name) else { break };
+        capture = observe_once(&now, look, progress);
+    }
+    capture
+}
+
+/// How often a unit whose process ends while it is looked at is looked at again: it may be restarted all the time.
+const AGAIN: u32 = 4;
+
+fn observe_once(located: &Located, look: &Look, progress: &mut (dyn FnMut(&str) + Send)) -> Capture {
     let elsewhere = located
         .facts
         .as_ref()

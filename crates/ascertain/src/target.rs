@@ -297,36 +297,38 @@ fn of_url(url: &str) -> Result<Located, Failure> {
     }
 }
 
+/// How often a unit that is said to run, and of which no server is found, is looked at again, and after how long: it may
+/// be between two starts, or about to become the server.
+const AGAIN: u32 = 5;
+pub(crate) const PAUSE: Duration = Duration::from_millis(100);
+
 /// A unit: the engine among its processes, or without one the engine that its command names.
-fn of_unit(unit: Unit) -> Result<Located, Failure> {
+fn of_unit(mut unit: Unit) -> Result<Located, Failure> {
     let name = unit.name().to_string();
     let option = unit.manager().option();
-    let main = unit.main_pid();
-    let mut refused = None;
-    let mut found: Vec<(u64, ProcessFacts, &'static dyn Engine)> = Vec::new();
-    let others = unit.state.processes.iter().copied().filter(|pid| Some(*pid) != main);
-    for pid in main.into_iter().chain(others) {
-        match process::facts(pid) {
-            Ok(facts) => {
-                let exe = facts.exe.as_deref().or(facts.argv.first().map(String::as_str)).unwrap_or("");
-                if let Some(engine) = by_executable(exe) {
-                    let began = process::stat(pid).map_or(u64::MAX, |stat| stat.start_ticks);
-                    // The main process is meant; of others the one that was there first.
-                    found.push((if Some(pid) == main { 0 } else { began }, facts, engine));
-                }
-            }
-            Err(error) => refused = Some((pid, error)),
+    let mut looked = engine_in(&unit);
+    for _ in 0..AGAIN {
+        let starting = matches!(unit.text("ActiveState"), Some("active" | "activating" | "reloading"))
+            && unit.text("SubState") != Some("auto-restart");
+        if !starting || matches!(&looked, Ok(Some(_))) {
+            break;
         }
+        std::thread::sleep(PAUSE);
+        let Some(now) = unit_called(&name) else { break };
+        unit = now;
+        looked = engine_in(&unit);
     }
-    found.sort_by_key(|(began, facts, _)| (*began, facts.pid));
-    if let Some((_, facts, engine)) = found.into_iter().next() {
-        return Ok(Located { engine, facts: Some(facts), address: None, name, unit: Some(Arc::new(unit)) });
+    match looked {
+        Ok(Some((facts, engine))) => {
+            return Ok(Located { engine, facts: Some(facts), address: None, name, unit: Some(Arc::new(unit)) });
+        }
+        Err((pid, error)) => {
+            return Err(Failure::new(format!("cannot look at process {pid} of {name}: {error}"))
+                .hint("run it as root, or as the user of the service"));
+        }
+        Ok(None) => {}
     }
-    if let Some((pid, error)) = refused {
-        return Err(Failure::new(format!("cannot look at process {pid} of {name}: {error}"))
-            .hint("run it as root, or as the user of the service"));
-    }
-    if let Some(main) = main {
+    if let Some(main) = unit.main_pid() {
         return Err(Failure::new(format!(
             "{name} runs process {main}, which is no engine that ascertain knows, and none of its other processes is"
         ))
@@ -355,6 +357,37 @@ fn of_unit(unit: Unit) -> Result<Located, Failure> {
     Ok(Located { engine, facts: None, address: None, name, unit: Some(Arc::new(unit)) })
 }
 
+/// The engine process of a unit, or the one that may not be looked at.
+type InUnit = Result<Option<(ProcessFacts, &'static dyn Engine)>, (u32, process::Error)>;
+
+/// The engine among the processes of a unit: the main process where it is one, else the one that was there first. One
+/// that is left over from another start is none of it.
+fn engine_in(unit: &Unit) -> InUnit {
+    let main = unit.main_pid();
+    let mut refused = None;
+    let mut found: Vec<(u64, ProcessFacts, &'static dyn Engine)> = Vec::new();
+    let others = unit.state.processes.iter().copied().filter(|pid| Some(*pid) != main);
+    for pid in main.into_iter().chain(others) {
+        match process::facts(pid) {
+            Ok(facts) => {
+                let exe = facts.exe.as_deref().or(facts.argv.first().map(String::as_str)).unwrap_or("");
+                if let Some(engine) = by_executable(exe).filter(|_| !unit.is_left_over(&facts)) {
+                    let began = process::stat(pid).map_or(u64::MAX, |stat| stat.start_ticks);
+                    found.push((if Some(pid) == main { 0 } else { began }, facts, engine));
+                }
+            }
+            Err(process::Error::Gone { .. }) => {}
+            Err(error) => refused = Some((pid, error)),
+        }
+    }
+    found.sort_by_key(|(began, facts, _)| (*began, facts.pid));
+    match (found.into_iter().next(), refused) {
+        (Some((_, facts, engine)), _) => Ok(Some((facts, engine))),
+        (None, Some(refused)) => Err(refused),
+        (None, None) => Ok(None),
+    }
+}
+
 /// What the process of a unit that has none would be told: its port may be held by somebody else.
 pub fn planned(unit: &Unit) -> ProcessFacts {
     let Some((written, loaded)) = unit.layers() else { return ProcessFacts::default() };
@@ -364,6 +397,13 @@ pub fn planned(unit: &Unit) -> ProcessFacts {
         environ: layer.environment.into_iter().map(|(name, value, _)| (name, value)).collect(),
         ..ProcessFacts::default()
     }
+}
+
+/// The same unit once more, as it is now.
+pub(crate) fn of_unit_called(name: &str, shown: &str) -> Result<Located, Failure> {
+    let gone = || Failure::new(format!("{name} is gone"));
+    let located = of_unit(unit_called(name).ok_or_else(gone)?)?;
+    Ok(Located { name: shown.to_string(), ..located })
 }
 
 /// A unit of that name. `Ok(None)`: there is none, or no manager that could be asked.

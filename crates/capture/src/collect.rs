@@ -303,7 +303,11 @@ fn without_process(unit: &Unit, wants: &Wants) -> Chosen {
         && let Owner::Pid(owners) = sockets::owner_of(*port, host)
         && let Some(owner) = owners.first()
     {
-        let text = format!("{} is held by process {owner}, and {name} has none: {}", http::shown(address), who(*owner));
+        let who = match unit.state.processes.contains(owner) {
+            true => format!("{owner} is left over from another start (`kill {owner}` ends it)"),
+            false => who(*owner),
+        };
+        let text = format!("{} is held by process {owner}, and {name} has none: {who}", http::shown(address));
         remarks.push(Remark { kind: "identity".to_owned(), text });
     }
     let gap =

@@ -7,6 +7,7 @@ use crate::command::{self, Error};
 use crate::file::{self, Root};
 use crate::process;
 use ascertain_model::service::{Account, FileEntry, FileText, Manager, ManagerState, Script, UnitFiles};
+use ascertain_model::wants::ProcessFacts;
 use ascertain_unit::collected::{self, Resolved};
 use ascertain_unit::held::Held;
 use ascertain_unit::layers::{self, Layer};
@@ -134,6 +135,14 @@ impl Unit {
         (id.len() == 32 && id.bytes().any(|byte| byte != b'0')).then_some(id)
     }
 
+    /// Whether a process was left over by another start than the one the manager speaks of: its own environment says of
+    /// which it is.
+    pub fn is_left_over(&self, facts: &ProcessFacts) -> bool {
+        facts.env("INVOCATION_ID").is_some_and(|id| {
+            self.main_pid() != Some(facts.pid) && self.invocation().is_some_and(|own| own != id.replace('-', ""))
+        })
+    }
+
     /// Whether the manager knows it, or a file of that name is there.
     fn is_there(&self) -> bool {
         !matches!(self.text("LoadState"), Some("not-found") | None)
@@ -185,9 +194,11 @@ pub fn of_process(pid: u32, timeout: Duration) -> Option<Result<Unit, Error>> {
         Ok(unit) => unit,
         Err(error) => return Some(Err(error)),
     };
-    // The name in a control group of another host or container means something else here.
+    // The name in a control group of another host or container means something else here. A service may have made
+    // groups below its own.
     let group = unit.text("ControlGroup")?;
-    groups.lines().any(|line| line.ends_with(group)).then_some(Ok(unit))
+    let within = |path: &str| path.strip_prefix(group).is_some_and(|rest| rest.is_empty() || rest.starts_with('/'));
+    groups.lines().filter_map(|line| line.splitn(3, ':').nth(2)).any(within).then_some(Ok(unit))
 }
 
 /// The name of the unit in whose control group a process is, and whose it is, without asking the manager.

@@ -138,6 +138,21 @@ fn standing(held: Option<&Held>) -> String {
     if notes.is_empty() { active.to_string() } else { format!("{active} ({})", notes.join(", ")) }
 }
 
+/// What systemd does not take as it was meant.
+const IGNORED: [Kind; 11] = [
+    Kind::FileMissing,
+    Kind::WrongSection,
+    Kind::BadHeader,
+    Kind::NotAnAssignment,
+    Kind::BlankAfterBackslash,
+    Kind::EndsInContinuation,
+    Kind::NotUtf8,
+    Kind::UnknownEscape,
+    Kind::UnbalancedQuote,
+    Kind::InvalidAssignment,
+    Kind::UnsetVariable,
+];
+
 fn findings(resolved: &Resolved, held: Option<&Held>) -> (Vec<Finding>, Option<(String, bool)>) {
     // Of what could not be read nothing is known, not even that something is missing.
     if resolved.unit.problems.iter().any(|problem| problem.kind == Kind::FileUnread) {
@@ -155,7 +170,7 @@ fn findings(resolved: &Resolved, held: Option<&Held>) -> (Vec<Finding>, Option<(
         known: &known,
     };
     let found = compare::compare(&facts);
-    let differs = found.iter().find_map(|found| {
+    let parted = |found: &compare::Finding| {
         let names = |one: &compare::Difference| matches!(one.what.as_str(), "DropInPaths" | "FragmentPath");
         let serious = match found.what {
             compare::What::NotReloaded => !found.differences.iter().all(names),
@@ -164,7 +179,19 @@ fn findings(resolved: &Resolved, held: Option<&Held>) -> (Vec<Finding>, Option<(
             _ => return None,
         };
         Some((text::safe(&found.text), serious))
-    });
+    };
+    let all: Vec<(String, bool)> = found.iter().filter_map(parted).collect();
+    let differs = all.iter().find(|(_, serious)| *serious).cloned();
+    let differs_mildly = all.into_iter().next();
+    let missing = resolved.unit.problems.iter().find(|problem| problem.kind == Kind::FileMissing);
+    let differs = differs.or(missing.map(|problem| (text::safe(&problem.text), true))).or(differs_mildly);
+    let ignored =
+        resolved.unit.problems.iter().filter(|problem| IGNORED.contains(&problem.kind)).map(|problem| Finding {
+            kind: "unit_ignored",
+            severity: if problem.kind == Kind::FileMissing { Severity::Error } else { Severity::Warning },
+            text: text::safe(&problem.to_string()),
+            evidence: Vec::new(),
+        });
     let found = found
         .into_iter()
         // The state says it.
@@ -185,6 +212,7 @@ fn findings(resolved: &Resolved, held: Option<&Held>) -> (Vec<Finding>, Option<(
                 evidence: Vec::new(),
             }
         })
+        .chain(ignored)
         .collect();
     (found, differs)
 }

@@ -35,6 +35,10 @@ impl Reader<'_> {
         if let Some(other) = self.capture.manifest.remarks.iter().find(|remark| remark.kind == "other_log") {
             return Some(text::safe(&other.text));
         }
+        // Lines of the journal carry the process and the start they are of, however few were kept.
+        if self.capture.bytes("journal.json").is_some() {
+            return None;
+        }
         self.other_time(log)
             .or_else(|| self.other_address(log))
             .or_else(|| self.other_model(log))
@@ -177,7 +181,9 @@ impl Reader<'_> {
                 let read = |path: &str| {
                     self.facts.config_files.iter().any(|file| file.path == path || file.path == file.artifact)
                 };
+                // Of the journal any line may be missing if one is.
                 log.has_beginning
+                    && self.journal_flaws.is_empty()
                     && log
                         .start()
                         .iter()
