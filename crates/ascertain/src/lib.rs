@@ -13,6 +13,7 @@ pub mod target;
 use ascertain_capture::collect::{self, Options};
 use ascertain_capture::file::{self, Root};
 use ascertain_capture::sockets;
+use ascertain_capture::systemd::Unit;
 use ascertain_engines::{Engine, by_capture};
 use ascertain_exercise::{Budget, Server};
 use ascertain_model::capture::Remark;
@@ -39,14 +40,21 @@ pub struct Look {
 pub fn observe(located: &Located, look: &Look, progress: &mut (dyn FnMut(&str) + Send)) -> Capture {
     let mut capture = observe_once(located, look, progress);
     for _ in 0..AGAIN {
-        let ended = capture.manifest.remarks.iter().any(|remark| remark.kind == "ended" || remark.kind == "restarted");
-        let Some(unit) = located.unit.as_ref().filter(|_| ended) else { break };
+        let Some(unit) = located.unit.as_ref().filter(|unit| is_passing(&capture, unit)) else { break };
         progress("its process ended meanwhile: looking again");
         std::thread::sleep(target::PAUSE);
         let Ok(now) = target::of_unit_called(unit.name(), &located.name) else { break };
         capture = observe_once(&now, look, progress);
     }
     capture
+}
+
+/// Whether what was seen of a unit may be over already: its process ended, or does not answer and is one of many.
+fn is_passing(capture: &Capture, unit: &Unit) -> bool {
+    let ended = capture.manifest.remarks.iter().any(|remark| remark.kind == "ended" || remark.kind == "restarted");
+    let asked: Vec<_> = capture.manifest.artifacts.iter().filter(|one| one.source.starts_with("http")).collect();
+    let silent = !asked.is_empty() && asked.iter().all(|one| one.gap.is_some());
+    ended || silent && unit.number("NRestarts").is_some_and(|restarts| restarts > 0)
 }
 
 /// How often a unit whose process ends while it is looked at is looked at again: it may be restarted all the time.
