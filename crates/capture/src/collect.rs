@@ -9,7 +9,7 @@ use crate::seal;
 use crate::sockets::{self, Owner};
 use crate::systemd::Unit;
 use crate::witness::{Context, Found, WITNESSES, Witness, gap, unit};
-use ascertain_model::capture::{ArtifactGap, Capture, Manifest, Remark, SCHEMA};
+use ascertain_model::capture::{ArtifactGap, Capture, Manifest, Remark, SCHEMA, Start};
 use ascertain_model::wants::{Address, ProcessFacts, Wants};
 use serde_json::json;
 use std::collections::{BTreeMap, BTreeSet};
@@ -106,26 +106,13 @@ pub fn collect_with(wants: &Wants, facts: Option<&ProcessFacts>, options: &Optio
         log: options.log.clone(),
         api_key: options.api_key.clone(),
         address: chosen.address,
+        through: None,
         timeout: options.timeout,
         began,
         facts: facts.clone(),
         unit: options.unit.clone(),
     });
     let found = hear(&context, WITNESSES);
-
-    // Secrets are learned from everything before anything is rewritten.
-    let mut redactor = redactor(wants, facts.as_ref(), options);
-    if let Some(unit) = &options.unit {
-        scrub::learn(&mut redactor, unit);
-    }
-    for found in &found {
-        if let Some(bytes) = &found.bytes {
-            redactor.learn_artifact(&found.entry.name, bytes);
-            if wants.files.iter().any(|want| want.artifact == found.entry.name) {
-                redactor.learn_config(bytes);
-            }
-        }
-    }
     if let Some(pid) = pid {
         remarks.extend(changes(pid, start.as_ref()));
         remarks.extend(other_log(pid, &context));
@@ -138,12 +125,51 @@ pub fn collect_with(wants: &Wants, facts: Option<&ProcessFacts>, options: &Optio
             remarks.push(Remark { kind: "identity".to_owned(), text });
         }
     }
+    let host = std::fs::read_to_string("/proc/sys/kernel/hostname").ok().map(|name| name.trim().to_owned());
+    assemble(wants, facts.as_ref(), options, Gathered { found, host, start, taken, remarks })
+}
+
+/// What was brought together about a target, not redacted yet.
+pub(crate) struct Gathered {
+    /// Artifacts and gaps.
+    pub found: Vec<Found>,
+    /// Name of the host.
+    pub host: Option<String>,
+    /// Which start it is of.
+    pub start: Option<Start>,
+    /// When the collection began, by the clock of that host.
+    pub taken: SystemTime,
+    /// What was noticed.
+    pub remarks: Vec<Remark>,
+}
+
+/// Makes a capture of what was brought together, wherever it came from: learns its secrets, takes them out, seals it.
+pub(crate) fn assemble(
+    wants: &Wants,
+    facts: Option<&ProcessFacts>,
+    options: &Options,
+    gathered: Gathered,
+) -> (Capture, Redactor) {
+    let Gathered { found, host, start, taken, remarks } = gathered;
+    // Secrets are learned from everything before anything is rewritten.
+    let mut redactor = redactor(wants, facts, options);
+    if let Some(unit) = &options.unit {
+        scrub::learn(&mut redactor, unit);
+    }
+    for found in &found {
+        if let Some(bytes) = &found.bytes {
+            redactor.learn_artifact(&found.entry.name, bytes);
+            if wants.files.iter().any(|want| want.artifact == found.entry.name) {
+                redactor.learn_config(bytes);
+            }
+        }
+    }
     let mut capture = Capture {
         manifest: Manifest {
             schema: SCHEMA.to_owned(),
             tool: options.tool.clone(),
             target: redactor.text(&options.target),
-            host: std::fs::read_to_string("/proc/sys/kernel/hostname").ok().map(|name| name.trim().to_owned()),
+            host,
             start,
             taken: Some(rfc3339(taken)),
             taken_ms: taken.duration_since(UNIX_EPOCH).ok().and_then(|since| u64::try_from(since.as_millis()).ok()),
@@ -214,6 +240,7 @@ pub fn describe(wants: &Wants, facts: Option<&ProcessFacts>, options: &Options) 
         log: options.log.clone(),
         api_key: options.api_key.clone(),
         address,
+        through: None,
         root: Root::ours(),
         timeout: options.timeout,
         began: Instant::now(),
@@ -235,10 +262,27 @@ pub fn describe(wants: &Wants, facts: Option<&ProcessFacts>, options: &Options) 
 
 /// Finds out where to ask: where the user says, else where the process really listens, else where it was told to.
 pub fn choose_address(wants: &Wants, pid: Option<u32>, options: &Options) -> Chosen {
-    let mut remarks = Vec::new();
-    let mut remark = |kind: &str, text: String| remarks.push(Remark { kind: kind.to_owned(), text });
     let listening = pid.and_then(sockets::listening_of);
     let elsewhere = pid.is_some_and(|pid| sockets::same_network(pid) == Some(false));
+    let mut chosen = choose(wants, pid, options, listening.as_deref(), elsewhere);
+    if let (Some(pid), Ok(address), false) = (pid, &chosen.address, elsewhere)
+        && let Some(text) = impostor(pid, address, listening.as_deref())
+    {
+        chosen.remarks.push(Remark { kind: "identity".to_owned(), text });
+    }
+    chosen
+}
+
+/// The same from what is known: the sockets on which the process listens, and whether it lives in another network.
+pub(crate) fn choose(
+    wants: &Wants,
+    pid: Option<u32>,
+    options: &Options,
+    listening: Option<&[sockets::Listener]>,
+    elsewhere: bool,
+) -> Chosen {
+    let mut remarks = Vec::new();
+    let mut remark = |kind: &str, text: String| remarks.push(Remark { kind: kind.to_owned(), text });
     let address = if let Some(address) = &options.address {
         Ok(address.clone())
     } else if let (true, Some(pid)) = (elsewhere, pid) {
@@ -252,7 +296,7 @@ pub fn choose_address(wants: &Wants, pid: Option<u32>, options: &Options) -> Cho
             Some(Address::Tcp { port, .. }) => Some(*port),
             _ => None,
         };
-        match (&wants.address, listening.as_deref()) {
+        match (&wants.address, listening) {
             (Some(address @ Address::Unix { .. }), _) => Ok(address.clone()),
             (Some(address), Some(sockets)) if sockets.iter().any(|socket| Some(socket.port) == wanted) => {
                 Ok(address.clone())
@@ -281,11 +325,6 @@ pub fn choose_address(wants: &Wants, pid: Option<u32>, options: &Options) -> Cho
             )),
         }
     };
-    if let (Some(pid), Ok(address), false) = (pid, &address, elsewhere)
-        && let Some(text) = impostor(pid, address, listening.as_deref())
-    {
-        remark("identity", text);
-    }
     Chosen { address, remarks }
 }
 
@@ -342,10 +381,21 @@ fn impostor(pid: u32, address: &Address, listening: Option<&[sockets::Listener]>
         }
         Address::Unix { path } => (sockets::owner_of_unix(path), false),
     };
+    misplaced(pid, address, &owner, own, |other| process::related(pid, other))
+}
+
+/// The same from what is known: who holds the address, whether the process itself does (`own`), and which processes
+/// belong to it.
+pub(crate) fn misplaced(
+    pid: u32,
+    address: &Address,
+    owner: &Owner,
+    own: bool,
+    mut related: impl FnMut(u32) -> bool,
+) -> Option<String> {
     match owner {
         Owner::Pid(owners) => {
-            let others: Vec<String> =
-                owners.iter().filter(|owner| !process::related(pid, **owner)).map(u32::to_string).collect();
+            let others: Vec<String> = owners.iter().filter(|owner| !related(**owner)).map(u32::to_string).collect();
             if others.is_empty() {
                 None
             } else if own && others.len() < owners.len() {
@@ -374,7 +424,7 @@ fn impostor(pid: u32, address: &Address, listening: Option<&[sockets::Listener]>
 }
 
 /// What changed about the process while it was looked at, or before.
-fn changes(pid: u32, start: Option<&ascertain_model::capture::Start>) -> Vec<Remark> {
+fn changes(pid: u32, start: Option<&Start>) -> Vec<Remark> {
     let mut remarks = Vec::new();
     let mut remark = |kind: &str, text: String| remarks.push(Remark { kind: kind.to_owned(), text });
     if process::link(pid, "ns/mnt").is_err_and(|error| error.is_permission()) {
@@ -437,7 +487,7 @@ enum Message {
 
 /// Lets all witnesses testify at once. One that is stuck in the kernel cannot be ended from outside: its thread is
 /// left behind, and what it did not bring becomes a gap.
-fn hear(context: &Arc<Context>, witnesses: &'static [Witness]) -> Vec<Found> {
+pub(crate) fn hear(context: &Arc<Context>, witnesses: &'static [Witness]) -> Vec<Found> {
     let (sender, receiver) = mpsc::channel::<(usize, Message)>();
     let mut failed: BTreeMap<usize, ArtifactGap> = BTreeMap::new();
     let mut running: BTreeSet<usize> = BTreeSet::new();
@@ -588,6 +638,7 @@ mod tests {
             log: None,
             api_key: None,
             address: Err(gap("not_asked", "", None)),
+            through: None,
             root: Root::ours(),
             timeout: Duration::from_secs(3),
             began: Instant::now(),
