@@ -352,16 +352,19 @@ fn without_process(unit: &Unit, wants: &Wants) -> Chosen {
 
 /// A process as a person would look for it, and how to end it.
 fn who(pid: u32) -> String {
-    let program = process::link(pid, "exe").ok().map(|exe| process::deleted(exe).0);
-    let program = program.as_deref().and_then(|exe| exe.rsplit('/').next());
+    let exe = process::link(pid, "exe").ok().map(|exe| process::deleted(exe).0);
     let unit = crate::systemd::named_by(pid).map(|(name, _)| name);
-    let age = process::start(pid)
-        .ok()
-        .and_then(|start| start.since_ms)
-        // It is known to some milliseconds only.
-        .map(|since| rfc3339(UNIX_EPOCH + Duration::from_millis(since)))
-        .map(|moment| format!(", started {}Z", moment.split('.').next().unwrap_or(&moment)));
-    let of = match &unit {
+    let since_ms = process::start(pid).ok().and_then(|start| start.since_ms);
+    person(pid, exe.as_deref(), unit.as_deref(), since_ms)
+}
+
+/// The same from what is known: its executable, its unit, and when it started.
+pub(crate) fn person(pid: u32, exe: Option<&str>, unit: Option<&str>, since_ms: Option<u64>) -> String {
+    let program = exe.and_then(|exe| exe.rsplit('/').next());
+    let age = since_ms.and_then(|since| UNIX_EPOCH.checked_add(Duration::from_millis(since)));
+    // It is known to some milliseconds only.
+    let age = age.map(rfc3339).map(|age| format!(", started {}Z", age.split('.').next().unwrap_or(&age)));
+    let of = match unit {
         Some(unit) => format!(", of {unit} (`systemctl stop {unit}` ends it)"),
         None => format!(", of no unit (`kill {pid}` ends it)"),
     };
@@ -381,17 +384,18 @@ fn impostor(pid: u32, address: &Address, listening: Option<&[sockets::Listener]>
         }
         Address::Unix { path } => (sockets::owner_of_unix(path), false),
     };
-    misplaced(pid, address, &owner, own, |other| process::related(pid, other))
+    misplaced(pid, address, &owner, own, |other| process::related(pid, other), who)
 }
 
 /// The same from what is known: who holds the address, whether the process itself does (`own`), and which processes
-/// belong to it.
+/// belong to it; `who` describes one.
 pub(crate) fn misplaced(
     pid: u32,
     address: &Address,
     owner: &Owner,
     own: bool,
     mut related: impl FnMut(u32) -> bool,
+    who: impl FnMut(u32) -> String,
 ) -> Option<String> {
     match owner {
         Owner::Pid(owners) => {
@@ -405,7 +409,7 @@ pub(crate) fn misplaced(
                     http::shown(address)
                 ))
             } else if others.len() == owners.len() {
-                let shown: Vec<String> = owners.iter().take(3).map(|owner| who(*owner)).collect();
+                let shown: Vec<String> = owners.iter().take(3).copied().map(who).collect();
                 Some(format!(
                     "{} is held by process {}, not by process {pid}: {}",
                     http::shown(address),
@@ -425,28 +429,48 @@ pub(crate) fn misplaced(
 
 /// What changed about the process while it was looked at, or before.
 fn changes(pid: u32, start: Option<&Start>) -> Vec<Remark> {
+    let tree = process::link(pid, "ns/mnt").is_err_and(|error| error.is_permission());
+    let deleted = process::exe_deleted(pid).unwrap_or(false);
+    let fate = match (start, process::start(pid)) {
+        (Some(start), Ok(now)) if now.ticks != start.ticks => Some(Fate::Replaced),
+        (Some(_), Err(process::Error::Gone { .. })) => Some(Fate::Ended),
+        _ => None,
+    };
+    changed(pid, tree, deleted, fate)
+}
+
+/// What became of a process while it was looked at.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Fate {
+    /// Its PID is another process's now.
+    Replaced,
+    /// It is gone.
+    Ended,
+}
+
+/// The same from what is known: whether it may not be seen which files the process sees, whether its executable was
+/// removed, and what became of it.
+pub(crate) fn changed(pid: u32, tree_unseen: bool, exe_deleted: bool, fate: Option<Fate>) -> Vec<Remark> {
     let mut remarks = Vec::new();
     let mut remark = |kind: &str, text: String| remarks.push(Remark { kind: kind.to_owned(), text });
-    if process::link(pid, "ns/mnt").is_err_and(|error| error.is_permission()) {
+    if tree_unseen {
         let text = format!(
             "files were read as this user sees them: it may not be looked up whether process {pid} sees the same"
         );
         remark("file_tree", text);
     }
-    if process::exe_deleted(pid).unwrap_or(false) {
+    if exe_deleted {
         remark(
             "executable_replaced",
             format!("the executable of process {pid} was replaced or removed after it was started"),
         );
     }
-    match (start, process::start(pid)) {
-        (Some(start), Ok(now)) if now.ticks != start.ticks => {
+    match fate {
+        Some(Fate::Replaced) => {
             remark("restarted", format!("PID {pid} was given to another process while it was looked at"));
         }
-        (Some(_), Err(process::Error::Gone { .. })) => {
-            remark("ended", format!("process {pid} ended while it was looked at"));
-        }
-        _ => {}
+        Some(Fate::Ended) => remark("ended", format!("process {pid} ended while it was looked at")),
+        None => {}
     }
     remarks
 }
@@ -474,10 +498,14 @@ fn other_log(pid: u32, context: &Context) -> Option<Remark> {
     let holds = open.iter().any(|(_, metadata)| (metadata.dev(), metadata.ino()) == (file.dev(), file.ino()));
     // What goes through a pipe or a socket ends in a file that the process does not hold.
     let writes_itself = context.wants.log_file.is_some() || open.iter().any(|(fd, _)| fd == "1" || fd == "2");
-    (!holds && writes_itself && file.is_file()).then(|| Remark {
+    (!holds && writes_itself && file.is_file()).then(|| not_its_log(pid, &path.display().to_string()))
+}
+
+pub(crate) fn not_its_log(pid: u32, path: &str) -> Remark {
+    Remark {
         kind: "other_log".to_owned(),
-        text: format!("process {pid} does not write to {}: its log is another file", path.display()),
-    })
+        text: format!("process {pid} does not write to {path}: its log is another file"),
+    }
 }
 
 enum Message {
@@ -639,6 +667,7 @@ mod tests {
             api_key: None,
             address: Err(gap("not_asked", "", None)),
             through: None,
+            unit: None,
             root: Root::ours(),
             timeout: Duration::from_secs(3),
             began: Instant::now(),

@@ -193,12 +193,17 @@ pub fn of_process(pid: u32, timeout: Duration) -> Option<Result<Unit, Error>> {
 /// The name of the unit in whose control group a process is, and whose it is, without asking the manager.
 pub(crate) fn named_by(pid: u32) -> Option<(String, Manager)> {
     let groups = String::from_utf8(process::read(pid, "cgroup").ok()?).ok()?;
-    let (name, uid) = groups.lines().rev().find_map(|line| of_group(line.splitn(3, ':').nth(2)?))?;
+    let (name, uid) = named_in(&groups)?;
     let manager = match uid {
         None => Manager::System,
         Some(uid) => Manager::User { uid, home: String::new(), runtime: String::new() },
     };
     Some((name, manager))
+}
+
+/// The unit that the text of `/proc/PID/cgroup` names, and the user whose it is.
+pub(crate) fn named_in(groups: &str) -> Option<(String, Option<u32>)> {
+    groups.lines().rev().find_map(|line| of_group(line.splitn(3, ':').nth(2)?))
 }
 
 /// The unit of a control group, and whose it is: the innermost service.
