@@ -89,7 +89,9 @@ pub fn plan(remote: &Remote, look: &Look, allowed: Allowed) -> Result<Vec<String
     lines.push(format!("  run     {}{if_there}", command.join(" ")));
     if !allowed.push {
         lines.push("  else, with plain commands (head, ls, stat, grep):".to_string());
-        lines.push("  read    /proc/PID, /proc/net, /proc/sys/kernel; the files and the log its process names".to_string());
+        lines.push(
+            "  read    /proc/PID, /proc/net, /proc/sys/kernel; the files and the log its process names".to_string(),
+        );
         lines.push("  GET     what the engine answers, through".to_string());
         lines.push(format!("run     {}", ascertain_capture::ssh::Forward::shown(&client, "127.0.0.1", 8080)));
         lines.push("        (with the host and port on which the process is found to listen)".to_string());

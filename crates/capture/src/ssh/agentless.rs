@@ -470,7 +470,11 @@ impl Session {
         let in_our_tree = process.own_files != Some(false);
         if let Some(path) = named.clone().or(told.filter(|_| in_our_tree)) {
             let read = self.read_ends(&path, &wants.log_beginnings)?;
-            if named.is_some() || read.is_ok() {
+            if let (Some(named), Err(error)) = (&named, &read) {
+                return Err(Fault::on(self.host(), format!("cannot read the log {named}: {error}"))
+                    .hint("--log names a file of the host on which the server runs"));
+            }
+            if read.is_ok() {
                 if read.is_ok() && !self.holds(process, &path, wants.log_file.is_some())? {
                     remarks.push(collect::not_its_log(pid, &path));
                 }
@@ -623,8 +627,12 @@ fn with_complaint(mut found: Found, forward: Option<&Forward>) -> Found {
     if let Some(gap) = found.entry.gap.as_mut().filter(|gap| gap.reason == "refused")
         && let Some(complaint) = forward.and_then(Forward::complaint)
     {
-        gap.text = format!("{} (ssh: {complaint})", gap.text);
-        if complaint.contains("prohibited") {
+        // Only what the other host says of the server is the server's doing.
+        if complaint.contains("connect failed") {
+            gap.text = format!("nobody answers there (ssh: {complaint})");
+        } else {
+            gap.reason = "not_permitted".to_owned();
+            gap.text = format!("no forward to the server's port (ssh: {complaint})");
             gap.remedy = Some("let that host forward ports (AllowTcpForwarding), or `--push`".to_owned());
         }
     }

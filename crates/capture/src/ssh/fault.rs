@@ -27,6 +27,14 @@ impl Fault {
         Fault::new(format!("on {host}: {text}"))
     }
 
+    /// A connection that stood, and ended in the middle.
+    pub(super) fn lost(host: &Destination, stderr: &str) -> Fault {
+        let said = excerpt(stderr);
+        let said = if said.is_empty() { String::new() } else { format!(" ({said})") };
+        Fault::new(format!("{host} stopped answering: the connection was lost{said}"))
+            .hint("is it up, and is the network between? try again; give it more time: --timeout SECONDS")
+    }
+
     /// What `ssh` ended with, from what it wrote to standard error. OpenSSH has one exit code for all its failures;
     /// the words are those of OpenSSH 7.4 to 9.9, which are never translated.
     pub(super) fn of_ssh(host: &Destination, code: Option<i32>, stderr: &str, sudo: bool) -> Fault {

@@ -9,6 +9,7 @@ use std::os::fd::OwnedFd;
 use std::os::unix::net::{UnixListener, UnixStream};
 use std::process::{Child, Stdio};
 use std::sync::{Arc, Mutex};
+use std::time::Duration;
 
 /// So many connections may be open at once.
 const MOST: usize = 32;
@@ -25,6 +26,8 @@ struct State {
     children: Vec<Child>,
     ended: bool,
     said: Vec<u8>,
+    /// Connections whose standard error is still open.
+    unread: usize,
 }
 
 impl Forward {
@@ -53,8 +56,19 @@ impl Forward {
 
     /// What `ssh` last complained about, such as that the other host forbids forwards.
     pub fn complaint(&self) -> Option<String> {
-        let said = self.state.lock().map(|state| String::from_utf8_lossy(&state.said).into_owned()).unwrap_or_default();
-        Some(fault::excerpt(&said)).filter(|line| !line.is_empty())
+        // It may say why a moment after it closed the connection.
+        for _ in 0..50 {
+            let state = self.state.lock().ok()?;
+            if !state.said.is_empty() {
+                return Some(fault::excerpt(&String::from_utf8_lossy(&state.said)));
+            }
+            if state.unread == 0 {
+                return None;
+            }
+            drop(state);
+            std::thread::sleep(Duration::from_millis(10));
+        }
+        None
     }
 
     /// How it would be done, for people.
@@ -81,13 +95,15 @@ fn serve(client: &Client, shared: &Arc<Mutex<State>>, host: &str, port: u16, str
     if let Ok(mut child) = command.spawn() {
         if let Some(error) = child.stderr.take() {
             let shared = Arc::clone(shared);
+            state.unread += 1;
             std::thread::spawn(move || {
                 let said = Mutex::new(Vec::new());
                 keep_end(error, &said);
-                if let (Ok(mut state), Ok(said)) = (shared.lock(), said.into_inner())
-                    && !said.is_empty()
-                {
-                    state.said = said;
+                if let (Ok(mut state), Ok(said)) = (shared.lock(), said.into_inner()) {
+                    state.unread -= 1;
+                    if !said.is_empty() {
+                        state.said = said;
+                    }
                 }
             });
         }

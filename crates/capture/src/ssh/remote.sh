@@ -23,6 +23,7 @@ for tool in base64 cat grep head id ls stat tail tr uname; do
 done
 if [ -n "$lacking" ]; then
     say lacks "$lacking"
+    finish
     exit 0
 fi
 uid=$(id -u)

@@ -69,7 +69,7 @@ pub struct Session {
     rest: Vec<u8>,
     /// `uname -m`.
     pub(super) machine: String,
-    /// `uname -s`.
+    /// `uname -s`; empty until it has answered.
     pub(super) system: String,
     /// Holds the socket of our master connection.
     _directory: Option<tempfile::TempDir>,
@@ -84,7 +84,7 @@ impl Session {
             client.share(directory.path());
         }
         let mark = mark();
-        let program = format!("mark={mark}\n{PROGRAM}");
+        let program = program(&mark);
         let mut command = shell(&client, program.len());
         command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
         let mut child = command.spawn().map_err(|error| not_started(&command, &error))?;
@@ -131,7 +131,7 @@ impl Session {
 
     /// The command line by which a session would be opened, for people.
     pub fn shown(client: &Client) -> String {
-        Client::shown(&shell(client, PROGRAM.len()))
+        Client::shown(&shell(client, program(&mark()).len()))
     }
 
     /// The host.
@@ -273,7 +273,11 @@ impl Session {
                 let code = self.exit_code();
                 let _ = self.errors_end.recv_timeout(Duration::from_millis(200));
                 let stderr = self.errors.lock().map(|errors| String::from_utf8_lossy(&errors).into_owned());
-                Fault::of_ssh(self.host(), code, &stderr.unwrap_or_default(), self.client.sudo())
+                let stderr = stderr.unwrap_or_default();
+                if !self.system.is_empty() {
+                    return Fault::lost(self.host(), &stderr);
+                }
+                Fault::of_ssh(self.host(), code, &stderr, self.client.sudo())
             }
         }
     }
@@ -318,6 +322,10 @@ fn shell(client: &Client, length: usize) -> Command {
     // Its own home directory: what root runs must not lie where somebody else can write.
     let sudo = if client.sudo() { "sudo -n -H " } else { "" };
     client.shell(&format!("{sudo}{shell}"))
+}
+
+fn program(mark: &str) -> String {
+    format!("mark={mark}\n{PROGRAM}")
 }
 
 fn not_started(command: &Command, error: &std::io::Error) -> Fault {
