@@ -12,11 +12,13 @@ use ascertain_capture::sockets::Owner;
 use ascertain_capture::ssh::agentless::FarProcess;
 use ascertain_capture::ssh::push::{KEY_VARIABLE, Presence, Program};
 use ascertain_capture::ssh::{COMMAND, Client, Fault, Session};
+use ascertain_capture::systemd::Unit;
 use ascertain_engines::{ENGINES, Engine, by_executable};
 use ascertain_exercise::{Budget, Server};
 use ascertain_model::Capture;
 use ascertain_model::capture::Remark;
 use ascertain_model::wants::{Address, ProcessFacts};
+use std::sync::Arc;
 use std::time::Duration;
 
 /// What the user allows.
@@ -138,7 +140,7 @@ fn plainly(
     look: &Look,
     progress: &mut dyn FnMut(&str),
 ) -> Result<Capture, Failure> {
-    let (process, engine, address) = find(session, &remote.target)?;
+    let Chosen { process, engine, address, unit } = find(session, &remote.target)?;
     let wants = engine.wants(&process.facts, &[]);
     let files = session.files(&wants, &process)?;
     let texts: Vec<(String, String)> = files
@@ -149,6 +151,7 @@ fn plainly(
     let mut options = Options { target: remote.to_string(), ..look.options.clone() };
     options.pid = Some(process.facts.pid);
     options.address = address;
+    options.unit = unit.map(Arc::new);
     let collected = session.collect(&wants, &process, &options, files)?;
     let mut capture = collected.capture;
     let is_impostor = capture.manifest.remarks.iter().any(|remark| remark.kind == "identity");
@@ -177,15 +180,22 @@ fn plainly(
     Ok(capture)
 }
 
-/// Finds the process that is meant, and where to ask it if the user said so.
-fn find(
-    session: &mut Session,
-    target: &Written,
-) -> Result<(FarProcess, &'static dyn Engine, Option<Address>), Failure> {
+/// What is meant there.
+struct Chosen {
+    process: FarProcess,
+    engine: &'static dyn Engine,
+    /// Where to ask it, if the user said so.
+    address: Option<Address>,
+    unit: Option<Unit>,
+}
+
+/// Finds what is meant.
+fn find(session: &mut Session, target: &Written) -> Result<Chosen, Failure> {
     let host = session.host().to_string();
     let on = |text: String| Failure::new(format!("on {host}: {text}"));
-    let (pid, address) = match target {
-        Written::Pid(pid) => (*pid, None),
+    let (mut address, mut unit) = (None, None);
+    let pid = match target {
+        Written::Pid(pid) => *pid,
         Written::Url(url) => {
             let (name, port, tls) = place_of(url)?;
             let pid = match session.owner_of(&name, port)? {
@@ -207,15 +217,23 @@ fn find(
                         .hint(format!("write the port alone: ssh://{host}/:{port}")));
                 }
             };
-            (pid, Some(Address::Tcp { host: name, port, tls }))
+            address = Some(Address::Tcp { host: name, port, tls });
+            pid
         }
-        Written::Name(name) => (named(session, name)?, None),
+        Written::Name(name) => match session.unit(name)? {
+            Some(found) => {
+                let pid = of_unit(session, &found)?;
+                unit = Some(found);
+                pid
+            }
+            None => called(session, name)?,
+        },
         Written::Only => match engines(session)?.as_slice() {
             [] => {
                 return Err(on("no inference server was found running there".to_string())
                     .hint("as another user or in a container: log in as root, or use --sudo"));
             }
-            [(pid, _)] => (*pid, None),
+            [(pid, _)] => *pid,
             several => {
                 let pids = several.iter().map(|(pid, exe)| format!("ssh://{host}/pid:{pid}  {exe}"));
                 return Err(pids.fold(on(format!("{} servers run there: say which", several.len())), Failure::hint));
@@ -233,7 +251,14 @@ fn find(
     })?;
     let exe = executable(&process.facts);
     match by_executable(exe) {
-        Some(engine) => Ok((process, engine, address)),
+        Some(engine) => {
+            // A manager that does not answer leaves the process to be judged by what it was given.
+            let unit = match unit {
+                None => session.unit_of(&process)?,
+                unit => unit,
+            };
+            Ok(Chosen { process, engine, address, unit })
+        }
         None => {
             let known: Vec<&str> = ENGINES.iter().map(|engine| engine.name()).collect();
             Err(on(format!("process {pid} ({exe}) is no engine that ascertain knows ({})", known.join(", "))))
@@ -252,19 +277,33 @@ fn engines(session: &mut Session) -> Result<Vec<(u32, String)>, Failure> {
     Ok(all)
 }
 
-/// A unit of that name, or else the one running server that is called so.
-fn named(session: &mut Session, name: &str) -> Result<u32, Failure> {
+/// The engine among the processes of a unit: its main process, or else the one with the lowest PID.
+fn of_unit(session: &mut Session, unit: &Unit) -> Result<u32, Failure> {
+    let engines = engines(session)?;
+    let host = session.host();
+    let (name, option) = (unit.name(), unit.manager().option());
+    let main = unit.main_pid();
+    let pids = main.into_iter().chain(unit.state.processes.iter().copied());
+    if let Some(pid) = pids.clone().find(|pid| engines.iter().any(|(known, _)| known == pid)) {
+        return Ok(pid);
+    }
+    let state = unit.text("ActiveState").unwrap_or("unknown");
+    Err(match pids.clone().next() {
+        Some(pid) => Failure::new(format!(
+            "on {host}: {name} runs process {pid}, and no engine that ascertain knows is to be seen among its processes"
+        ))
+        .hint("as another user: log in as root, or use --sudo"),
+        None => Failure::new(format!("on {host}: {name} has no process, it is {state}")).hint(format!(
+            "what it would be told, and why it ended: verify it with --push, or there: systemctl {option}status {name}"
+        )),
+    })
+}
+
+/// The one running server that is called so.
+fn called(session: &mut Session, name: &str) -> Result<u32, Failure> {
     let host = session.host().to_string();
     let on = |text: String| Failure::new(format!("on {host}: {text}"));
     let engines = engines(session)?;
-    if let Some(unit) = session.unit(name)?.filter(|unit| unit.load_state == "loaded") {
-        let engine = unit.pids.iter().find(|pid| engines.iter().any(|(known, _)| known == *pid));
-        return match (engine, unit.pids.first()) {
-            (Some(pid), _) | (None, Some(pid)) => Ok(*pid),
-            (None, None) => Err(on(format!("{name} has no process: it is {}", unit.active_state))
-                .hint("--push tells what it says and what the manager holds of it")),
-        };
-    }
     let mut matching = Vec::new();
     for (pid, exe) in &engines {
         let Some(engine) = by_executable(exe) else { continue };

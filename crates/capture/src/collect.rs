@@ -667,7 +667,6 @@ mod tests {
             api_key: None,
             address: Err(gap("not_asked", "", None)),
             through: None,
-            unit: None,
             root: Root::ours(),
             timeout: Duration::from_secs(3),
             began: Instant::now(),

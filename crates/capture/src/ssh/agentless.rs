@@ -2,15 +2,16 @@
 //! goes the way of everything that is collected on this host. What the commands cannot do is a gap.
 
 use super::remote_file::{about, content, part};
-use super::session::{Reply, Request, Session, outcome};
-use super::{Fault, Forward, listing};
+use super::session::{Reply, Request, Session};
+use super::{Fault, Forward, journalctl, listing};
 use crate::collect::{self, Fate, Gathered, Options};
 use crate::process::{self, Error};
 use crate::redact::Redactor;
 use crate::sockets::{self, Listener, Owner, UnixListener};
+use crate::systemd::Unit;
 use crate::witness::log::{self, Descriptors, Stream};
 use crate::witness::process::{self as process_witness, description, gap_of, kept_variables, listening, mapped_files};
-use crate::witness::{Context, Found, Witness, endpoints, gap};
+use crate::witness::{Context, Found, Witness, endpoints, gap, unit};
 use ascertain_model::Capture;
 use ascertain_model::capture::{ArtifactGap, Remark, Start};
 use ascertain_model::wants::{Address, ProcessFacts, Wants};
@@ -47,17 +48,8 @@ pub struct FarProcess {
     /// `None`: they may not be seen.
     listening: Option<Vec<Listener>>,
     unix: Vec<UnixListener>,
-}
-
-/// What a name of a unit turned out to be.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Unit {
-    /// `loaded`, `not-found`, …
-    pub load_state: String,
-    /// `active`, `failed`, …
-    pub active_state: String,
-    /// Its main process first, then all of its control group.
-    pub pids: Vec<u32>,
+    /// The text of `/proc/PID/cgroup`.
+    pub(super) groups: String,
 }
 
 /// What was collected.
@@ -95,30 +87,6 @@ impl Session {
         self.holders(inodes.collect())
     }
 
-    /// A unit of the system manager there; `None` if there is no systemd.
-    pub fn unit(&mut self, name: &str) -> Result<Option<Unit>, Fault> {
-        let properties = "LoadState,ActiveState,MainPID,ControlGroup";
-        let words = [SMALL.to_string().as_str(), "systemctl", "show", "-p", properties, "--", name].map(str::to_owned);
-        let reply = self.ask_one(Request::new("run", &words, SMALL as usize))?;
-        if outcome(&reply.end).1 != Some(0) {
-            return Ok(None);
-        }
-        let text = String::from_utf8_lossy(&reply.body).into_owned();
-        let value = |key: &str| {
-            text.lines().find_map(|line| line.strip_prefix(key)?.strip_prefix('=')).unwrap_or_default().to_owned()
-        };
-        let mut pids: Vec<u32> = value("MainPID").parse().into_iter().filter(|pid| *pid > 0).collect();
-        let group = value("ControlGroup");
-        if group.starts_with('/') {
-            for root in ["/sys/fs/cgroup", "/sys/fs/cgroup/systemd"] {
-                let reply = self.ask_one(part(&format!("{root}{group}/cgroup.procs"), 0, LARGE))?;
-                let members = content(reply).unwrap_or_default();
-                pids.extend(String::from_utf8_lossy(&members).lines().filter_map(|line| line.parse::<u32>().ok()));
-            }
-        }
-        Ok(Some(Unit { load_state: value("LoadState"), active_state: value("ActiveState"), pids }))
-    }
-
     /// Looks at one process. The inner error is about the process.
     pub fn look(&mut self, pid: u32) -> Result<Result<FarProcess, Error>, Fault> {
         let began = Instant::now();
@@ -140,6 +108,7 @@ impl Session {
             listeners_in(&proc("net")),
             Request::new("find", &[" 00010000 ".to_owned(), proc("net/unix")], LARGE as usize),
             Request::new::<&str>("clock", &[], 0),
+            file("cgroup", SMALL),
         ];
         let patience = self.patience();
         let mut replies = self.ask(&requests, patience)?.into_iter();
@@ -155,6 +124,7 @@ impl Session {
         });
         let (boot, host) = (content(next()).ok(), content(next()).ok());
         let (links, fds, found, unix, clock) = (next(), next(), next(), next(), next());
+        let groups = content(next()).unwrap_or_default();
         let (argv, stat) = match (cmdline, stat) {
             (Ok(cmdline), Ok(stat)) => (process::split(&cmdline), stat),
             (Err(error), _) | (_, Err(error)) => return Ok(Err(error)),
@@ -204,6 +174,7 @@ impl Session {
             open,
             listening,
             unix,
+            groups: String::from_utf8_lossy(&groups).into_owned(),
         }))
     }
 
@@ -296,7 +267,7 @@ impl Session {
         address: &Result<Address, ArtifactGap>,
         through: Option<Address>,
     ) -> Vec<Found> {
-        const ENDPOINTS: &[Witness] = &[endpoints::WITNESS];
+        const SAME: &[Witness] = &[endpoints::WITNESS, unit::WITNESS];
         let context = Context {
             wants: wants.clone(),
             facts: Some(process.facts.clone()),
@@ -307,10 +278,10 @@ impl Session {
             root: crate::file::Root::ours(),
             timeout: options.timeout,
             began: Instant::now(),
-            unit: None,
+            unit: options.unit.clone(),
         };
         let before = u64::try_from(process.began.elapsed().as_millis()).unwrap_or(u64::MAX);
-        let mut found = collect::hear(&Arc::new(context), ENDPOINTS);
+        let mut found = collect::hear(&Arc::new(context), SAME);
         for one in &mut found {
             one.entry.at_ms = one.entry.at_ms.saturating_add(before);
         }
@@ -483,7 +454,8 @@ impl Session {
             }
         }
         let (error, output) = (self.stream(process, 2)?, self.stream(process, 1)?);
-        let mut there = There { session: self, beginnings: &wants.log_beginnings, fault: None };
+        let start = journal_of(process, options.unit.as_deref());
+        let mut there = There { session: self, beginnings: &wants.log_beginnings, start, fault: None };
         log::of_streams(&mut there, pid, &error, &output, &mut |one| found.push(one));
         there.fault.map_or(Ok(()), Err)
     }
@@ -565,6 +537,7 @@ impl FarProcess {
 struct There<'a> {
     session: &'a mut Session,
     beginnings: &'a [String],
+    start: Option<journalctl::Start>,
     fault: Option<Fault>,
 }
 
@@ -612,9 +585,22 @@ impl Descriptors for There<'_> {
         log::the_one(self.keep(files)?)
     }
 
-    fn journal(&mut self, _tell: &mut dyn FnMut(Found)) -> bool {
-        false
+    fn journal(&mut self, tell: &mut dyn FnMut(Found)) -> bool {
+        let Some(start) = self.start.take() else { return false };
+        let read = self.session.journal(&start, tell);
+        self.keep(read);
+        true
     }
+}
+
+/// The start of a unit that a process belongs to, by what it was given itself or else by what its manager says.
+fn journal_of(process: &FarProcess, unit: Option<&Unit>) -> Option<journalctl::Start> {
+    let pid = process.facts.pid;
+    let given = process.facts.env("INVOCATION_ID").map(str::to_owned);
+    let invocation = given.or_else(|| unit.filter(|unit| unit.state.processes.contains(&pid))?.invocation())?;
+    let named = || crate::systemd::named_in(&process.groups).map(|(name, _)| name);
+    let name = unit.map(|unit| unit.name().to_owned()).or_else(named)?;
+    journalctl::Start::new(name, invocation, pid)
 }
 
 fn other_tree() -> ArtifactGap {

@@ -4,6 +4,10 @@
 /// A word of a request, for the shell's `printf %b`.
 pub(super) fn word(text: &[u8]) -> String {
     use std::fmt::Write as _;
+    if text.is_empty() {
+        // "No more output", which leaves the word empty and is not seen as the end of the list.
+        return "\\c".to_owned();
+    }
     let mut out = String::with_capacity(text.len());
     for byte in text {
         if byte.is_ascii_alphanumeric() || b"/_.,:=@%+-".contains(byte) {
@@ -54,6 +58,10 @@ mod tests {
         let script = format!("word=$(printf '%b.' '{}'); printf %s \"${{word%.}}\"", word(&all));
         let echoed = std::process::Command::new("sh").arg("-c").arg(script).output().unwrap();
         assert_eq!(echoed.stdout, all);
+        let script =
+            "set -- a $(printf %s '\\c') b; for word; do word=$(printf '%b.' \"$word\"); echo \"<${word%.}>\"; done";
+        let echoed = std::process::Command::new("sh").arg("-c").arg(script).output().unwrap();
+        assert_eq!((word(b"").as_str(), echoed.stdout.as_slice()), ("\\c", &b"<a>\n<>\n<b>\n"[..]));
         assert!(!word(b"a b*?[\\'\"\n").contains([' ', '*', '?', '[', '\'', '"', '\n']));
     }
 

@@ -49,7 +49,7 @@ fn parse_line(line: &str, directory: &Option<String>) -> Option<Link> {
 }
 
 /// Undoes escapes as in C.
-fn plain(text: &str) -> String {
+pub(super) fn plain(text: &str) -> String {
     let mut out = Vec::with_capacity(text.len());
     let mut bytes = text.bytes().peekable();
     while let Some(byte) = bytes.next() {

@@ -64,6 +64,21 @@ part() {
     finish
 }
 
+# tree LIMIT PATH: what a path is; of a link where it leads, of a directory its names, of a file its beginning.
+tree() {
+    if [ -h "$2" ]; then
+        say link
+        ls "-lnd$escaped" "$2" 2>/dev/null | base64
+        finish
+    elif [ -d "$2" ]; then
+        say directory
+        ls "-1A$escaped" "$2" 2>/dev/null | head -c 4000000 | base64
+        finish
+    else
+        part 0 "$1" "$2"
+    fi
+}
+
 # seek PATH TEXT...: the last line that holds one of the texts, with its offset.
 seek() {
     path=$1
@@ -252,6 +267,7 @@ while IFS=' ' read -r verb rest <&3; do
     done
     case $verb in
         part) part "$@" ;;
+        tree) tree "$@" ;;
         seek) seek "$@" ;;
         find) find_lines "$@" ;;
         links) links "$@" ;;

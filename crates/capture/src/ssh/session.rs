@@ -67,6 +67,8 @@ pub struct Session {
     errors_end: Receiver<()>,
     mark: String,
     rest: Vec<u8>,
+    /// Our user there.
+    pub(super) uid: u32,
     /// `uname -m`.
     pub(super) machine: String,
     /// `uname -s`; empty until it has answered.
@@ -120,6 +122,7 @@ impl Session {
             errors_end,
             mark,
             rest: Vec::new(),
+            uid: u32::MAX,
             machine: String::new(),
             system: String::new(),
             _directory: directory,
@@ -176,7 +179,8 @@ impl Session {
                 format!("commands that every host should have are missing: {}", tools.join(" ")),
             )
             .hint("install coreutils and grep there, or mend the PATH of a login without a terminal")),
-            [word, _uid, system, machine] if word == "hello" => {
+            [word, uid, system, machine] if word == "hello" => {
+                self.uid = uid.parse().map_err(|_| self.nonsense())?;
                 self.system.clone_from(system);
                 self.machine.clone_from(machine);
                 Ok(())
