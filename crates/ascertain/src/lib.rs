@@ -15,6 +15,7 @@ use ascertain_capture::collect::{self, Options};
 use ascertain_capture::file::{self, Root};
 use ascertain_capture::sockets;
 use ascertain_capture::ssh::agentless::REMARK as AGENTLESS;
+use ascertain_capture::systemd::Unit;
 use ascertain_engines::{Engine, by_capture};
 use ascertain_exercise::{Budget, Server};
 use ascertain_model::capture::Remark;
@@ -93,15 +94,7 @@ fn observe_here(located: &Located, look: &Look, progress: &mut dyn FnMut(&str)) 
 pub fn wants(located: &Located) -> Wants {
     let facts = match (&located.facts, &located.unit) {
         (Some(facts), _) => facts.clone(),
-        // Nobody is asked anything; only its address matters, since another may hold it.
-        (None, Some(unit)) => {
-            let mut wants = located.engine.wants(&target::planned(unit), &[]);
-            wants.endpoints.clear();
-            wants.files.clear();
-            wants.checkpoints.clear();
-            wants.log_file = None;
-            return wants;
-        }
+        (None, Some(unit)) => return planned_wants(located.engine, unit),
         (None, None) => ProcessFacts::default(),
     };
     let wants = located.engine.wants(&facts, &[]);
@@ -115,6 +108,17 @@ pub fn wants(located: &Located) -> Wants {
         })
         .collect();
     if texts.is_empty() { wants } else { located.engine.wants(&facts, &texts) }
+}
+
+/// What is wanted of a unit without a process. Nobody is asked anything; only its address matters, since another may
+/// hold it.
+pub(crate) fn planned_wants(engine: &dyn Engine, unit: &Unit) -> Wants {
+    let mut wants = engine.wants(&target::planned(unit), &[]);
+    wants.endpoints.clear();
+    wants.files.clear();
+    wants.checkpoints.clear();
+    wants.log_file = None;
+    wants
 }
 
 /// Judges a capture.

@@ -5,7 +5,7 @@
 
 use crate::Look;
 use crate::failure::Failure;
-use crate::target::{Remote, Written, place_of};
+use crate::target::{Remote, Written, engine_of, no_engine, place_of};
 use ascertain_capture::collect::{self, Options};
 use ascertain_capture::redact::Redactor;
 use ascertain_capture::sockets::Owner;
@@ -67,7 +67,12 @@ pub fn observe(
         plainly(&mut session, remote, look, progress)?
     };
     // As the user named it, wherever it was captured.
-    capture.manifest.target = Redactor::new(crate::target::secret_names()).text(&remote.to_string());
+    let redactor = Redactor::new(crate::target::secret_names());
+    capture.manifest.target = match &remote.text {
+        // A user's name is no secret, and there is never a password beside it.
+        Some(text) => format!("ssh://{}/{}", remote.host, redactor.text(text)),
+        None => format!("ssh://{}", remote.host),
+    };
     Ok(capture)
 }
 
@@ -140,7 +145,16 @@ fn plainly(
     look: &Look,
     progress: &mut dyn FnMut(&str),
 ) -> Result<Capture, Failure> {
-    let Chosen { process, engine, address, unit } = find(session, &remote.target)?;
+    let Chosen { process, engine, address, unit } = match find(session, &remote.target)? {
+        Meant::Process(chosen) => *chosen,
+        Meant::Stopped(engine, unit) => {
+            let unit = Arc::new(*unit);
+            let wants = crate::planned_wants(engine, &unit);
+            let mut options = Options { target: remote.to_string(), ..look.options.clone() };
+            options.unit = Some(Arc::clone(&unit));
+            return Ok(session.collect_stopped(&wants, &unit, &options)?);
+        }
+    };
     let wants = engine.wants(&process.facts, &[]);
     let files = session.files(&wants, &process)?;
     let texts: Vec<(String, String)> = files
@@ -180,7 +194,14 @@ fn plainly(
     Ok(capture)
 }
 
-/// What is meant there.
+/// What a target there turned out to be.
+enum Meant {
+    Process(Box<Chosen>),
+    /// A unit that has no process.
+    Stopped(&'static dyn Engine, Box<Unit>),
+}
+
+/// A process there.
 struct Chosen {
     process: FarProcess,
     engine: &'static dyn Engine,
@@ -190,7 +211,7 @@ struct Chosen {
 }
 
 /// Finds what is meant.
-fn find(session: &mut Session, target: &Written) -> Result<Chosen, Failure> {
+fn find(session: &mut Session, target: &Written) -> Result<Meant, Failure> {
     let host = session.host().to_string();
     let on = |text: String| Failure::new(format!("on {host}: {text}"));
     let (mut address, mut unit) = (None, None);
@@ -221,11 +242,19 @@ fn find(session: &mut Session, target: &Written) -> Result<Chosen, Failure> {
             pid
         }
         Written::Name(name) => match session.unit(name)? {
-            Some(found) => {
-                let pid = of_unit(session, &found)?;
-                unit = Some(found);
-                pid
-            }
+            Some(found) => match of_unit(session, &found)? {
+                Some(pid) => {
+                    unit = Some(found);
+                    pid
+                }
+                None => {
+                    let engine = engine_of(&found).ok_or_else(|| {
+                        let failure = no_engine(&found);
+                        Failure { text: format!("on {host}: {}", failure.text), ..failure }
+                    })?;
+                    return Ok(Meant::Stopped(engine, Box::new(found)));
+                }
+            },
             None => called(session, name)?,
         },
         Written::Only => match engines(session)?.as_slice() {
@@ -257,7 +286,7 @@ fn find(session: &mut Session, target: &Written) -> Result<Chosen, Failure> {
                 None => session.unit_of(&process)?,
                 unit => unit,
             };
-            Ok(Chosen { process, engine, address, unit })
+            Ok(Meant::Process(Box::new(Chosen { process, engine, address, unit })))
         }
         None => {
             let known: Vec<&str> = ENGINES.iter().map(|engine| engine.name()).collect();
@@ -277,26 +306,23 @@ fn engines(session: &mut Session) -> Result<Vec<(u32, String)>, Failure> {
     Ok(all)
 }
 
-/// The engine among the processes of a unit: its main process, or else the one with the lowest PID.
-fn of_unit(session: &mut Session, unit: &Unit) -> Result<u32, Failure> {
+/// The engine among the processes of a unit: its main process, or else the one with the lowest PID. `None`: it has no
+/// process.
+fn of_unit(session: &mut Session, unit: &Unit) -> Result<Option<u32>, Failure> {
     let engines = engines(session)?;
-    let host = session.host();
-    let (name, option) = (unit.name(), unit.manager().option());
-    let main = unit.main_pid();
-    let pids = main.into_iter().chain(unit.state.processes.iter().copied());
-    if let Some(pid) = pids.clone().find(|pid| engines.iter().any(|(known, _)| known == pid)) {
-        return Ok(pid);
-    }
-    let state = unit.text("ActiveState").unwrap_or("unknown");
-    Err(match pids.clone().next() {
-        Some(pid) => Failure::new(format!(
-            "on {host}: {name} runs process {pid}, and no engine that ascertain knows is to be seen among its processes"
+    let pids = unit.main_pid().into_iter().chain(unit.state.processes.iter().copied());
+    let engine = pids.clone().find(|pid| engines.iter().any(|(known, _)| known == pid));
+    match (engine, pids.clone().next()) {
+        (Some(pid), _) => Ok(Some(pid)),
+        (None, None) => Ok(None),
+        (None, Some(pid)) => Err(Failure::new(format!(
+            "on {}: {} runs process {pid}, and among its processes no engine that ascertain knows is to be seen",
+            session.host(),
+            unit.name()
         ))
-        .hint("as another user: log in as root, or use --sudo"),
-        None => Failure::new(format!("on {host}: {name} has no process, it is {state}")).hint(format!(
-            "what it would be told, and why it ended: verify it with --push, or there: systemctl {option}status {name}"
-        )),
-    })
+        .hint("if it has only just been started, try again")
+        .hint("as another user: log in as root, or use --sudo")),
+    }
 }
 
 /// The one running server that is called so.

@@ -408,15 +408,22 @@ fn of_unit(unit: Unit) -> Result<Located, Failure> {
     if let Some((what, next)) = refused {
         return Err(Failure::new(format!("{name} {what}, and has no process")).hint(next));
     }
+    let engine = engine_of(&unit).ok_or_else(|| no_engine(&unit))?;
+    Ok(Located { engine, facts: None, address: None, name, unit: Some(Arc::new(unit)) })
+}
+
+/// The engine that the command of a unit names.
+pub(crate) fn engine_of(unit: &Unit) -> Option<&'static dyn Engine> {
     let layers = unit.layers();
     let words = layers.iter().flat_map(|(written, loaded)| written.argv.iter().chain(&loaded.argv));
-    let Some(engine) = words.map(|(word, _)| word).find_map(|word| by_executable(word)) else {
-        return Err(Failure::new(format!(
-            "{name} has no process, and its command names no engine that ascertain knows"
-        ))
-        .hint(format!("see what it runs: systemctl {option}cat {name}")));
-    };
-    Ok(Located { engine, facts: None, address: None, name, unit: Some(Arc::new(unit)) })
+    words.map(|(word, _)| word).find_map(|word| by_executable(word))
+}
+
+/// A unit that has no process and names no engine.
+pub(crate) fn no_engine(unit: &Unit) -> Failure {
+    let (name, option) = (unit.name(), unit.manager().option());
+    Failure::new(format!("{name} has no process, and its command names no engine that ascertain knows"))
+        .hint(format!("see what it runs: systemctl {option}cat {name}"))
 }
 
 /// What the process of a unit that has none would be told: its port may be held by somebody else.

@@ -336,10 +336,18 @@ fn written(redactor: &Redactor, name: &str, kept: &impl serde::Serialize) -> Vec
 
 /// A unit without a process is asked nothing. Whoever listens where it would is another.
 fn without_process(unit: &Unit, wants: &Wants) -> Chosen {
+    let owner = match &wants.address {
+        Some(Address::Tcp { host, port, .. }) => sockets::owner_of(*port, host),
+        _ => Owner::None,
+    };
+    stopped(unit, wants, &owner, who)
+}
+
+/// The same from what is known: who listens where it would.
+pub(crate) fn stopped(unit: &Unit, wants: &Wants, owner: &Owner, who: impl FnOnce(u32) -> String) -> Chosen {
     let name = unit.name();
     let mut remarks = Vec::new();
-    if let Some(address @ Address::Tcp { host, port, .. }) = &wants.address
-        && let Owner::Pid(owners) = sockets::owner_of(*port, host)
+    if let (Some(address), Owner::Pid(owners)) = (&wants.address, owner)
         && let Some(owner) = owners.first()
     {
         let text = format!("{} is held by process {owner}, and {name} has none: {}", http::shown(address), who(*owner));

@@ -63,17 +63,19 @@ pub struct Collected {
 }
 
 impl Session {
-    /// The executables of all processes that may be seen there, by PID.
+    /// The executables of all processes that may be seen there, by PID; of those of other users what they call
+    /// themselves.
     pub fn executables(&mut self) -> Result<Vec<(u32, String)>, Fault> {
-        let reply = self.ask_one(Request::new::<&str>("exes", &[], 8 << 20))?;
-        let links = listing::parse(&reply.body);
-        Ok(links
-            .into_iter()
-            .filter_map(|link| {
-                let pid = link.name.strip_prefix("/proc/")?.strip_suffix("/exe")?.parse().ok()?;
-                Some((pid, process::deleted(link.target?).0))
-            })
-            .collect())
+        let requests = ["exes", "names"].map(|verb| Request::new::<&str>(verb, &[], LARGE as usize));
+        let patience = self.patience();
+        let replies = self.ask(&requests, patience)?;
+        let [exes, names] = replies.as_slice() else { return Ok(Vec::new()) };
+        let mut all: BTreeMap<u32, String> = called(&names.body);
+        all.extend(listing::parse(&exes.body).into_iter().filter_map(|link| {
+            let pid: u32 = link.name.strip_prefix("/proc/")?.strip_suffix("/exe")?.parse().ok()?;
+            Some((pid, process::deleted(link.target?).0))
+        }));
+        Ok(all.into_iter().collect())
     }
 
     /// Who listens on `host:port` there.
@@ -205,10 +207,7 @@ impl Session {
         let pid = process.facts.pid;
         let chosen = collect::choose(wants, Some(pid), options, process.listening.as_deref(), !process.own_network);
         let mut remarks = chosen.remarks;
-        remarks.push(Remark {
-            kind: REMARK.to_owned(),
-            text: format!("looked at with plain commands on {}; --push sees more", self.host()),
-        });
+        remarks.push(self.remark());
         found.extend(process.testify(wants));
         self.log(wants, process, options, &mut found, &mut remarks)?;
         for (artifact, path) in &wants.checkpoints {
@@ -217,7 +216,7 @@ impl Session {
         }
         let (address, forward) = self.way_to(chosen.address);
         let through = forward.as_ref().map(Forward::address);
-        let asked = self.ask_endpoints(wants, process, options, &address, through);
+        let asked = hear_here(wants, Some(process), options, &address, through);
         found.extend(asked.into_iter().map(|found| with_complaint(found, forward.as_ref())));
         remarks.extend(self.changes(process)?);
         if let (Ok(address), true) = (&address, process.own_network)
@@ -234,6 +233,43 @@ impl Session {
         };
         let (capture, redactor) = collect::assemble(wants, Some(&process.facts), options, gathered);
         Ok(Collected { capture, redactor, forward })
+    }
+
+    /// Collects what there is of a unit that has no process; the options name it.
+    pub fn collect_stopped(&mut self, wants: &Wants, unit: &Unit, options: &Options) -> Result<Capture, Fault> {
+        let owner = match &wants.address {
+            Some(Address::Tcp { host, port, .. }) => self.owner_of(host, *port)?,
+            _ => Owner::None,
+        };
+        let described = match &owner {
+            Owner::Pid(owners) => self.who(owners.first().copied().unwrap_or(0))?,
+            _ => String::new(),
+        };
+        let chosen = collect::stopped(unit, wants, &owner, |_| described);
+        let mut remarks = chosen.remarks;
+        remarks.push(self.remark());
+        let mut found = hear_here(wants, None, options, &chosen.address, None);
+        let invocation = unit.invocation();
+        match invocation.and_then(|id| journalctl::Start::new(unit.name().to_owned(), id, None)) {
+            Some(start) => self.journal(&start, &mut |one| found.push(one))?,
+            None => {
+                let why = format!("the manager knows of no start of {}", unit.name());
+                found.push(Found::gap(log::LOG, "journalctl", gap("not_present", why, None)));
+            }
+        }
+        let requests = [Request::new::<&str>("clock", &[], 0), part("/proc/sys/kernel/hostname", 0, SMALL)];
+        let patience = self.patience();
+        let mut replies = self.ask(&requests, patience)?.into_iter();
+        let taken = replies.next().map_or_else(SystemTime::now, |clock| started(&clock, 0).0);
+        let host = replies.next().and_then(|reply| content(reply).ok());
+        let host = host.map(|host| String::from_utf8_lossy(&host).trim().to_owned());
+        let gathered = Gathered { found, host, start: None, taken, remarks };
+        Ok(collect::assemble(wants, None, options, gathered).0)
+    }
+
+    fn remark(&self) -> Remark {
+        let text = format!("looked at with plain commands on {}; --push sees more", self.host());
+        Remark { kind: REMARK.to_owned(), text }
     }
 
     /// A forward to where the server listens, or why there is none.
@@ -257,35 +293,6 @@ impl Session {
     /// Whether the process is still the one it was.
     pub fn still_runs(&mut self, process: &FarProcess) -> Result<bool, Fault> {
         Ok(self.changes(process)?.iter().all(|remark| remark.kind != "ended" && remark.kind != "restarted"))
-    }
-
-    fn ask_endpoints(
-        &mut self,
-        wants: &Wants,
-        process: &FarProcess,
-        options: &Options,
-        address: &Result<Address, ArtifactGap>,
-        through: Option<Address>,
-    ) -> Vec<Found> {
-        const SAME: &[Witness] = &[endpoints::WITNESS, unit::WITNESS];
-        let context = Context {
-            wants: wants.clone(),
-            facts: Some(process.facts.clone()),
-            log: None,
-            api_key: options.api_key.clone(),
-            address: address.clone(),
-            through,
-            root: crate::file::Root::ours(),
-            timeout: options.timeout,
-            began: Instant::now(),
-            unit: options.unit.clone(),
-        };
-        let before = u64::try_from(process.began.elapsed().as_millis()).unwrap_or(u64::MAX);
-        let mut found = collect::hear(&Arc::new(context), SAME);
-        for one in &mut found {
-            one.entry.at_ms = one.entry.at_ms.saturating_add(before);
-        }
-        found
     }
 
     fn changes(&mut self, process: &FarProcess) -> Result<Vec<Remark>, Fault> {
@@ -600,12 +607,57 @@ fn journal_of(process: &FarProcess, unit: Option<&Unit>) -> Option<journalctl::S
     let invocation = given.or_else(|| unit.filter(|unit| unit.state.processes.contains(&pid))?.invocation())?;
     let named = || crate::systemd::named_in(&process.groups).map(|(name, _)| name);
     let name = unit.map(|unit| unit.name().to_owned()).or_else(named)?;
-    journalctl::Start::new(name, invocation, pid)
+    journalctl::Start::new(name, invocation, Some(pid))
+}
+
+/// The first words of command lines, from what `head` prints of several files. A process may write what looks like
+/// another's; whoever looks at that one sees what it is.
+fn called(text: &[u8]) -> BTreeMap<u32, String> {
+    String::from_utf8_lossy(text)
+        .split("==> /proc/")
+        .filter_map(|part| {
+            let (pid, rest) = part.split_once("/cmdline <==\n")?;
+            let word = rest.split('\0').next().filter(|word| !word.trim().is_empty())?;
+            Some((pid.parse().ok()?, word.to_owned()))
+        })
+        .collect()
 }
 
 fn other_tree() -> ArtifactGap {
     let why = "the process lives in another file tree (a container), where plain commands do not follow it";
     gap("not_supported", why, Some(WITH_PUSH))
+}
+
+/// Hears the witnesses that do their work from here: endpoints through the forward, and the unit, which was read
+/// already. Without a process, its witness says only that there is none.
+fn hear_here(
+    wants: &Wants,
+    process: Option<&FarProcess>,
+    options: &Options,
+    address: &Result<Address, ArtifactGap>,
+    through: Option<Address>,
+) -> Vec<Found> {
+    const RUNNING: &[Witness] = &[endpoints::WITNESS, unit::WITNESS];
+    const STOPPED: &[Witness] = &[endpoints::WITNESS, unit::WITNESS, process_witness::WITNESS];
+    let context = Context {
+        wants: wants.clone(),
+        facts: process.map(|process| process.facts.clone()),
+        log: None,
+        api_key: options.api_key.clone(),
+        address: address.clone(),
+        through,
+        root: crate::file::Root::ours(),
+        timeout: options.timeout,
+        began: Instant::now(),
+        unit: options.unit.clone(),
+    };
+    let before = process.map_or(Duration::ZERO, |process| process.began.elapsed());
+    let before = u64::try_from(before.as_millis()).unwrap_or(u64::MAX);
+    let mut found = collect::hear(&Arc::new(context), if process.is_some() { RUNNING } else { STOPPED });
+    for one in &mut found {
+        one.entry.at_ms = one.entry.at_ms.saturating_add(before);
+    }
+    found
 }
 
 /// An endpoint that did not answer may be one to which no forward was let through.

@@ -13,16 +13,16 @@ const BEGINNING: usize = 16 << 20;
 /// …and, if that is not all, so many of its newest lines.
 const NEWEST: usize = 500;
 
-/// One process in one start of a unit.
+/// One process in one start of a unit, or all of them.
 pub(super) struct Start {
     unit: String,
     invocation: String,
-    pid: u32,
+    pid: Option<u32>,
 }
 
 impl Start {
     /// `None`: that is no id of a start.
-    pub fn new(unit: String, invocation: String, pid: u32) -> Option<Start> {
+    pub fn new(unit: String, invocation: String, pid: Option<u32>) -> Option<Start> {
         let is_id = invocation.len() == 32 && invocation.bytes().all(|byte| byte.is_ascii_hexdigit());
         is_id.then_some(Start { unit, invocation, pid })
     }
@@ -33,7 +33,7 @@ impl Start {
         words.extend(["journalctl", "--no-pager", "--quiet", "--output=json", fields].map(str::to_owned));
         words.extend(more.iter().map(|word| (*word).to_owned()));
         words.push(format!("_SYSTEMD_INVOCATION_ID={}", self.invocation));
-        words.push(format!("_PID={}", self.pid));
+        words.extend(self.pid.map(|pid| format!("_PID={pid}")));
         Request::new("run", &words, limit)
     }
 }
@@ -55,7 +55,7 @@ impl Session {
         }
         if lines.count == 0 {
             let (stderr, _) = outcome(&reply.end);
-            let said = stderr.lines().find(|line| !line.trim().is_empty()).unwrap_or("it has no line of this process");
+            let said = stderr.lines().find(|line| !line.trim().is_empty()).unwrap_or("it has no line of this start");
             let remedy =
                 "log in as root or as a member of the group systemd-journal, use --sudo, or name the log: `--log FILE`";
             tell(Found::gap(log::LOG, source, gap("not_present", format!("journalctl: {said}"), Some(remedy))));
@@ -139,6 +139,6 @@ mod tests {
         lines.add(entries, true);
         assert_eq!(lines.text, b"a b\n\xff \nlong line\n");
         assert_eq!((lines.count, lines.malformed), (4, 2));
-        assert!(Start::new("x".into(), "not an id".into(), 1).is_none());
+        assert!(Start::new("x".into(), "not an id".into(), None).is_none());
     }
 }

@@ -8,7 +8,7 @@ use ascertain_model::wants::ProcessFacts;
 use serde_json::json;
 use std::collections::BTreeSet;
 
-pub(super) const WITNESS: Witness = Witness { name: "process", artifacts, plan, testify };
+pub(crate) const WITNESS: Witness = Witness { name: "process", artifacts, plan, testify };
 
 pub(crate) const ARTIFACTS: [(&str, &str); 6] = [
     ("proc_cmdline.json", "cmdline"),
