@@ -318,8 +318,7 @@ fn in_command_lines(text: &str) -> bool {
 fn requests_are_sent_through_the_connection() {
     let Some(lab) = Lab::open() else { return };
     let Some(host) = Host::open(&lab) else { return };
-    let server =
-        lab.serve(TinyModel::Mtp).args(&["--spec-type", "draft-mtp", "-c", "1024"]).through_tee().start();
+    let server = lab.serve(TinyModel::Mtp).args(&["--spec-type", "draft-mtp", "-c", "1024"]).through_tee().start();
     let report = all_ways(&host, &server, &["--exercise"]);
     report.claim("spec_type").is("confirmed");
     report.witness("traffic", "spoke").witness("log", "spoke");
@@ -442,6 +441,33 @@ fn a_connection_that_falls_silent_ends_in_time() {
     }
     let stopped = Command::new("sh").args(["-c", "kill -CONT $(pgrep -f 'sshd: .*@notty') 2>/dev/null; true"]).status();
     assert!(stopped.expect("sh runs").success());
+}
+
+#[test]
+fn what_no_host_should_answer() {
+    let Some(lab) = Lab::open() else { return };
+    let hello = "printf '%s hello 0 Linux x86_64\n. \n' \"$mark\"";
+    for (name, script) in [
+        ("nothing of the kind", "cat /dev/urandom | head -c 100000"),
+        ("an end after the greeting", hello),
+        ("a greeting without a user", "printf '%s hello nobody Linux x86_64\n. \n' \"$mark\"; sleep 30"),
+        ("no base64", &format!("{hello}; printf '%s absent\n*** \n. \n' \"$mark\"; sleep 30")),
+        ("no mark", &format!("{hello}; printf 'another absent\n. \n'; sleep 30")),
+        ("an answer that is too long", &format!("{hello}; printf '%s ok\n' \"$mark\"; yes QUFBQUFBQUFBQUFB")),
+        ("a line without an end", &format!("{hello}; printf '%s ok\n' \"$mark\"; cat /dev/zero | tr '\\0' A")),
+        ("an end that is no base64", &format!("{hello}; printf '%s absent\n. ?\n' \"$mark\"; sleep 30")),
+        ("escapes", "printf '\\033]0;title\\007\\033[31mno\\n' >&2; exit 255"),
+    ] {
+        let text = format!("#!/bin/sh\n[ \"$1\" = -G ] && exit 1\nread -r line; mark=${{line#mark=}}\n{script}\n");
+        let ssh = lab.write("ssh", text);
+        fs::set_permissions(&ssh, fs::Permissions::from_mode(0o755)).expect("a mode");
+        let command = ssh.to_str().expect("UTF-8");
+        let run = lab.ascertain_with(&["verify", "ssh://box/pid:1", "--timeout", "1"], &[("ASCERTAIN_SSH", command)]);
+        assert_eq!(run.code, 2, "{name}: {}", run.stderr);
+        fails(&run, &["box"]);
+        assert!(run.took < Duration::from_secs(9), "{name}: {:?}", run.took);
+        assert!(!run.stderr.contains('\u{1b}'), "{name}: {:?}", run.stderr);
+    }
 }
 
 #[test]
