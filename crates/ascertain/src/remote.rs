@@ -257,6 +257,11 @@ fn find(session: &mut Session, target: &Written) -> Result<Meant, Failure> {
             },
             None => called(session, name)?,
         },
+        Written::Container(name) => {
+            return Err(on(format!("container:{name} is not looked into with plain commands"))
+                .hint("let the same program run there: --push")
+                .hint("or name its process as that host sees it: ssh://HOST/pid:PID"));
+        }
         Written::Only => match engines(session)?.as_slice() {
             [] => {
                 return Err(on("no inference server was found running there".to_string())

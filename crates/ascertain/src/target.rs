@@ -89,7 +89,8 @@ impl Written {
         }
         if let Some(text) = text
             && !text.contains("://")
-            && (Path::new(text).exists() || (text.contains('/') && !text.starts_with("pid:")))
+            && !["pid:", "container:"].iter().any(|kind| text.starts_with(kind))
+            && (Path::new(text).exists() || text.contains('/'))
         {
             return Ok(Written::Stored(PathBuf::from(text)));
         }

@@ -2,8 +2,8 @@
 
 use super::{Ended, Format, LookArgs};
 use crate::failure::Failure;
-use crate::render::{Paint, json, text};
 use crate::remote;
+use crate::render::{Paint, json, text};
 use crate::target::{Found, Located, Remote, Written};
 use crate::{Look, verify};
 use ascertain_capture::collect;
