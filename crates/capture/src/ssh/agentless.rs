@@ -541,6 +541,9 @@ impl FarProcess {
     }
 }
 
+/// A file that a process holds open: PID, descriptor, path, and device and inode.
+type OpenFile = (u32, u32, String, (u64, u64));
+
 struct There<'a> {
     session: &'a mut Session,
     beginnings: &'a [String],
@@ -554,7 +557,7 @@ impl There<'_> {
     }
 
     /// The regular files that the readers of a pipe write.
-    fn written_behind(&mut self, writer: u32, inode: u64) -> Result<Vec<(u32, u32, String, (u64, u64))>, Fault> {
+    fn written_behind(&mut self, writer: u32, inode: u64) -> Result<Vec<OpenFile>, Fault> {
         let ends = self.session.open_by_all(&format!("pipe:[{inode}]"))?;
         let readers: BTreeSet<u32> =
             ends.iter().filter(|end| end.pid != writer && end.modes == (true, false)).map(|end| end.pid).collect();

@@ -21,7 +21,7 @@ pub(super) fn word(text: &[u8]) -> String {
 
 /// Decodes one line of base64 and appends it; `false` if it is none.
 pub(super) fn decode_line(line: &[u8], out: &mut Vec<u8>) -> bool {
-    if line.len() % 4 != 0 {
+    if !line.len().is_multiple_of(4) {
         return false;
     }
     for group in line.chunks_exact(4) {

@@ -25,13 +25,16 @@ const MOST: usize = 4000;
 const LONGEST_ANSWER: usize = 8 << 20;
 const MOST_LINKS: usize = 16;
 
+/// What a command printed, or the first line of its complaint.
+type Answer = Result<Vec<u8>, String>;
+
 pub(super) struct Far<'a> {
     session: RefCell<&'a mut Session>,
     /// What was fetched, and at most how much of it.
     known: RefCell<BTreeMap<String, (u64, Reply)>>,
     /// What is to be fetched, with the most bytes that are wanted of it.
     wanted: RefCell<BTreeMap<String, u64>>,
-    answers: RefCell<BTreeMap<Vec<String>, Result<Vec<u8>, String>>>,
+    answers: RefCell<BTreeMap<Vec<String>, Answer>>,
     fault: RefCell<Option<Fault>>,
 }
 
@@ -98,7 +101,7 @@ impl Far<'_> {
         known.map(|(_, reply)| reply.clone())
     }
 
-    fn run(&self, questions: &[Vec<String>]) -> Vec<Result<Vec<u8>, String>> {
+    fn run(&self, questions: &[Vec<String>]) -> Vec<Answer> {
         let mut answers = self.answers.borrow_mut();
         let new: Vec<&Vec<String>> = questions.iter().filter(|words| !answers.contains_key(*words)).collect();
         if !new.is_empty() {
