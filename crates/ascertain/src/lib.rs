@@ -7,19 +7,21 @@
 pub mod cli;
 pub mod demo;
 pub mod failure;
+pub mod remote;
 pub mod render;
 pub mod target;
 
 use ascertain_capture::collect::{self, Options};
 use ascertain_capture::file::{self, Root};
 use ascertain_capture::sockets;
+use ascertain_capture::ssh::agentless::REMARK as AGENTLESS;
 use ascertain_capture::systemd::Unit;
 use ascertain_engines::{Engine, by_capture};
 use ascertain_exercise::{Budget, Server};
 use ascertain_model::capture::Remark;
 use ascertain_model::report::{EngineLine, Invocation, Report, SCHEMA, Target, claim_lines, state_words};
 use ascertain_model::wants::{ProcessFacts, Wants};
-use ascertain_model::{Capture, Case, Judgement, Verdict, Whole, judge};
+use ascertain_model::{Capture, Case, Judgement, Verdict, Whole, WitnessNote, WitnessState, judge};
 use failure::Failure;
 use std::path::Path;
 use target::Located;
@@ -117,15 +119,7 @@ fn observe_here(located: &Located, look: &Look, progress: &mut dyn FnMut(&str)) 
 pub fn wants(located: &Located) -> Wants {
     let facts = match (&located.facts, &located.unit) {
         (Some(facts), _) => facts.clone(),
-        // Nobody is asked anything; only its address matters, since another may hold it.
-        (None, Some(unit)) => {
-            let mut wants = located.engine.wants(&target::planned(unit), &[]);
-            wants.endpoints.clear();
-            wants.files.clear();
-            wants.checkpoints.clear();
-            wants.log_file = None;
-            return wants;
-        }
+        (None, Some(unit)) => return planned_wants(located.engine, unit),
         (None, None) => ProcessFacts::default(),
     };
     let wants = located.engine.wants(&facts, &[]);
@@ -139,6 +133,17 @@ pub fn wants(located: &Located) -> Wants {
         })
         .collect();
     if texts.is_empty() { wants } else { located.engine.wants(&facts, &texts) }
+}
+
+/// What is wanted of a unit without a process. Nobody is asked anything; only its address matters, since another may
+/// hold it.
+pub(crate) fn planned_wants(engine: &dyn Engine, unit: &Unit) -> Wants {
+    let mut wants = engine.wants(&target::planned(unit), &[]);
+    wants.endpoints.clear();
+    wants.files.clear();
+    wants.checkpoints.clear();
+    wants.log_file = None;
+    wants
 }
 
 /// Judges a capture.
@@ -194,8 +199,15 @@ fn report(capture: &Capture, engine: &dyn Engine, strict: bool) -> Report {
         claims: claim_lines(&reading.case, &judgement),
         unasked: reading.unasked.iter().map(Into::into).collect(),
         findings: reading.findings.iter().map(Into::into).collect(),
-        witnesses: reading.witnesses.iter().map(Into::into).collect(),
+        witnesses: reading.witnesses.iter().chain(&host_note(capture)).map(Into::into).collect(),
     }
+}
+
+/// That it was looked at from outside its host, with fewer means.
+fn host_note(capture: &Capture) -> Option<WitnessNote> {
+    let remark = capture.manifest.remarks.iter().find(|remark| remark.kind == AGENTLESS)?;
+    let note = ascertain_engines::text::safe(&remark.text);
+    Some(WitnessNote { name: "host".to_string(), state: WitnessState::Partial, note })
 }
 
 /// The answer in one sentence.

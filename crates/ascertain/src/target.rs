@@ -6,6 +6,7 @@ use ascertain_capture::directory;
 use ascertain_capture::process;
 use ascertain_capture::redact::{Redactor, SecretNames};
 use ascertain_capture::sockets::{self, Owner};
+use ascertain_capture::ssh::Destination;
 use ascertain_capture::systemd::{self, Unit};
 use ascertain_engines::text::safe;
 use ascertain_engines::{ENGINES, Engine, by_executable};
@@ -33,11 +34,71 @@ pub enum Written {
     Name(String),
     /// Nothing: the only engine on this host.
     Only,
+    /// `ssh://[user@]host[:port]/…`: any of these but a stored one, on another host.
+    Remote(Box<Remote>),
+}
+
+/// A target on another host.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Remote {
+    /// The host.
+    pub host: Destination,
+    /// What is meant there.
+    pub target: Written,
+    /// The same as it was written, for the program there.
+    pub text: Option<String>,
+}
+
+impl Remote {
+    /// Reads what stands behind `ssh://`.
+    fn parse(rest: &str) -> Result<Remote, Failure> {
+        const HOW: &str = "write ssh://[USER@]HOST[:PORT]/UNIT, …/pid:N, …/:PORT or …/http://127.0.0.1:PORT";
+        let (place, text) = rest.split_once('/').unwrap_or((rest, ""));
+        // What stands there is not repeated: it may hold a password.
+        let host = Destination::parse(place)
+            .map_err(|error| Failure::new(format!("this is no ssh:// target: {error}")).hint(HOW))?;
+        let text = Some(text).filter(|text| !text.is_empty());
+        let target = match text {
+            Some(text) if text.starts_with("ssh://") => {
+                return Err(Failure::new("one host after another is not written like this")
+                    .hint("set ProxyJump for the second one in ~/.ssh/config"));
+            }
+            Some(text) if text.starts_with('-') || text.contains(char::is_control) => {
+                return Err(Failure::new(format!("{text:?} is the name of nothing that runs")).hint(HOW));
+            }
+            text => Written::live(text)?,
+        };
+        Ok(Remote { host, target, text: text.map(str::to_string) })
+    }
+}
+
+impl std::fmt::Display for Remote {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "ssh://{}", self.host)?;
+        self.text.as_ref().map_or(Ok(()), |text| write!(f, "/{text}"))
+    }
 }
 
 impl Written {
     /// Reads a target.
     pub fn parse(text: Option<&str>) -> Result<Written, Failure> {
+        if let Some((scheme, rest)) = text.and_then(|text| text.split_once("://"))
+            && scheme.eq_ignore_ascii_case("ssh")
+        {
+            return Ok(Written::Remote(Box::new(Remote::parse(rest)?)));
+        }
+        if let Some(text) = text
+            && !text.contains("://")
+            && !["pid:", "container:"].iter().any(|kind| text.starts_with(kind))
+            && (Path::new(text).exists() || text.contains('/'))
+        {
+            return Ok(Written::Stored(PathBuf::from(text)));
+        }
+        Written::live(text)
+    }
+
+    /// Reads the name of something that runs.
+    fn live(text: Option<&str>) -> Result<Written, Failure> {
         let Some(text) = text else { return Ok(Written::Only) };
         if let Some(pid) = text.strip_prefix("pid:") {
             let pid = pid.parse().map_err(|_| {
@@ -56,12 +117,8 @@ impl Written {
         if text.contains("://") {
             // The user may have put a password into it.
             let shown = Redactor::new(SecretNames::default()).text(text);
-            return Err(Failure::new(format!("{shown:?}: targets on other hosts are not supported in this version"))
-                .hint("collect there and judge here: ascertain capture TARGET -o FILE, then ascertain verify FILE"));
-        }
-        let path = Path::new(text);
-        if path.exists() || text.contains('/') {
-            return Ok(Written::Stored(path.to_path_buf()));
+            return Err(Failure::new(format!("{shown:?}: a target of this kind is not known"))
+                .hint("on another host: ssh://[USER@]HOST[:PORT]/UNIT, …/pid:N or …/:PORT"));
         }
         if let Some((host, port)) = text.rsplit_once(':')
             && port.parse::<u16>().is_ok()
@@ -162,6 +219,7 @@ pub fn locate(written: &Written) -> Result<Found, Failure> {
         Written::Url(url) => Ok(Found::Live(Box::new(of_url(url)?))),
         Written::Name(name) => Ok(Found::Live(Box::new(of_name(name)?))),
         Written::Only => Ok(Found::Live(Box::new(only()?))),
+        Written::Remote(remote) => Err(Failure::new(format!("{} is on another host", remote.host))),
     }
 }
 
@@ -179,7 +237,7 @@ pub fn stored(path: &Path) -> Result<Capture, Failure> {
 }
 
 /// The names under which any engine keeps secrets.
-fn secret_names() -> SecretNames {
+pub(crate) fn secret_names() -> SecretNames {
     let mut secrets = SecretNames { flags: Vec::new(), env: Vec::new(), keys: Vec::new() };
     for engine in ENGINES {
         let wants = engine.wants(&ProcessFacts::default(), &[]);
@@ -247,7 +305,8 @@ fn of_container(name: &str) -> Result<Located, Failure> {
     }
 }
 
-fn of_url(url: &str) -> Result<Located, Failure> {
+/// Where a URL leads: host, port, and whether over TLS.
+pub(crate) fn place_of(url: &str) -> Result<(String, u16, bool), Failure> {
     let (tls, rest) = match url.strip_prefix("https://") {
         Some(rest) => (true, rest),
         None => (false, url.strip_prefix("http://").unwrap_or(url)),
@@ -271,8 +330,13 @@ fn of_url(url: &str) -> Result<Located, Failure> {
         None if tls => 443,
         None => 80,
     };
-    let address = Address::Tcp { host: host.to_string(), port, tls };
-    match sockets::owner_of(port, host) {
+    Ok((host.to_string(), port, tls))
+}
+
+fn of_url(url: &str) -> Result<Located, Failure> {
+    let (host, port, tls) = place_of(url)?;
+    let address = Address::Tcp { host: host.clone(), port, tls };
+    match sockets::owner_of(port, &host) {
         Owner::Pid(pids) => {
             // A forked helper may hold the same socket: the engine among the holders is meant.
             let engine = pids.iter().copied().find(|pid| {
@@ -291,9 +355,10 @@ fn of_url(url: &str) -> Result<Located, Failure> {
         ))
         .hint("run it as root, or as the user of the server")),
         Owner::Elsewhere => Err(Failure::new(format!(
-            "{host} is no address of this host: targets on other hosts are not supported in this version"
+            "{host} is no address of this host, and from here nobody can say what a process there was given"
         ))
-        .hint("collect there and judge here: ascertain capture TARGET -o FILE, then ascertain verify FILE")),
+        .hint(format!("look from there: ssh://{host}/:{port}"))
+        .hint("or collect there and judge here: ascertain capture TARGET -o FILE, then ascertain verify FILE")),
     }
 }
 
@@ -346,15 +411,22 @@ fn of_unit(mut unit: Unit) -> Result<Located, Failure> {
     if let Some((what, next)) = refused {
         return Err(Failure::new(format!("{name} {what}, and has no process")).hint(next));
     }
+    let engine = engine_of(&unit).ok_or_else(|| no_engine(&unit))?;
+    Ok(Located { engine, facts: None, address: None, name, unit: Some(Arc::new(unit)) })
+}
+
+/// The engine that the command of a unit names.
+pub(crate) fn engine_of(unit: &Unit) -> Option<&'static dyn Engine> {
     let layers = unit.layers();
     let words = layers.iter().flat_map(|(written, loaded)| written.argv.iter().chain(&loaded.argv));
-    let Some(engine) = words.map(|(word, _)| word).find_map(|word| by_executable(word)) else {
-        return Err(Failure::new(format!(
-            "{name} has no process, and its command names no engine that ascertain knows"
-        ))
-        .hint(format!("see what it runs: systemctl {option}cat {name}")));
-    };
-    Ok(Located { engine, facts: None, address: None, name, unit: Some(Arc::new(unit)) })
+    words.map(|(word, _)| word).find_map(|word| by_executable(word))
+}
+
+/// A unit that has no process and names no engine.
+pub(crate) fn no_engine(unit: &Unit) -> Failure {
+    let (name, option) = (unit.name(), unit.manager().option());
+    Failure::new(format!("{name} has no process, and its command names no engine that ascertain knows"))
+        .hint(format!("see what it runs: systemctl {option}cat {name}"))
 }
 
 /// The engine process of a unit, or the one that may not be looked at.

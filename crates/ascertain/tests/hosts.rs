@@ -6,6 +6,7 @@
 //! follows from what systemd and the server do, which the tests ask them where they can.
 
 // Other files of tests use the rest of it.
+#[allow(dead_code)]
 #[path = "support/host.rs"]
 mod host;
 #[allow(dead_code)]

@@ -9,7 +9,7 @@ use crate::seal;
 use crate::sockets::{self, Owner};
 use crate::systemd::Unit;
 use crate::witness::{Context, Found, WITNESSES, Witness, gap, unit};
-use ascertain_model::capture::{ArtifactGap, Capture, Manifest, Remark, SCHEMA};
+use ascertain_model::capture::{ArtifactGap, Capture, Manifest, Remark, SCHEMA, Start};
 use ascertain_model::wants::{Address, ProcessFacts, Wants};
 use serde_json::json;
 use std::collections::{BTreeMap, BTreeSet};
@@ -106,26 +106,13 @@ pub fn collect_with(wants: &Wants, facts: Option<&ProcessFacts>, options: &Optio
         log: options.log.clone(),
         api_key: options.api_key.clone(),
         address: chosen.address,
+        through: None,
         timeout: options.timeout,
         began,
         facts: facts.clone(),
         unit: options.unit.clone(),
     });
     let found = hear(&context, WITNESSES);
-
-    // Secrets are learned from everything before anything is rewritten.
-    let mut redactor = redactor(wants, facts.as_ref(), options);
-    if let Some(unit) = &options.unit {
-        scrub::learn(&mut redactor, unit);
-    }
-    for found in &found {
-        if let Some(bytes) = &found.bytes {
-            redactor.learn_artifact(&found.entry.name, bytes);
-            if wants.files.iter().any(|want| want.artifact == found.entry.name) {
-                redactor.learn_config(bytes);
-            }
-        }
-    }
     if let Some(pid) = pid {
         remarks.extend(changes(pid, start.as_ref()));
         remarks.extend(other_log(pid, &context));
@@ -138,12 +125,51 @@ pub fn collect_with(wants: &Wants, facts: Option<&ProcessFacts>, options: &Optio
             remarks.push(Remark { kind: "identity".to_owned(), text });
         }
     }
+    let host = std::fs::read_to_string("/proc/sys/kernel/hostname").ok().map(|name| name.trim().to_owned());
+    assemble(wants, facts.as_ref(), options, Gathered { found, host, start, taken, remarks })
+}
+
+/// What was brought together about a target, not redacted yet.
+pub(crate) struct Gathered {
+    /// Artifacts and gaps.
+    pub found: Vec<Found>,
+    /// Name of the host.
+    pub host: Option<String>,
+    /// Which start it is of.
+    pub start: Option<Start>,
+    /// When the collection began, by the clock of that host.
+    pub taken: SystemTime,
+    /// What was noticed.
+    pub remarks: Vec<Remark>,
+}
+
+/// Makes a capture of what was brought together, wherever it came from: learns its secrets, takes them out, seals it.
+pub(crate) fn assemble(
+    wants: &Wants,
+    facts: Option<&ProcessFacts>,
+    options: &Options,
+    gathered: Gathered,
+) -> (Capture, Redactor) {
+    let Gathered { found, host, start, taken, remarks } = gathered;
+    // Secrets are learned from everything before anything is rewritten.
+    let mut redactor = redactor(wants, facts, options);
+    if let Some(unit) = &options.unit {
+        scrub::learn(&mut redactor, unit);
+    }
+    for found in &found {
+        if let Some(bytes) = &found.bytes {
+            redactor.learn_artifact(&found.entry.name, bytes);
+            if wants.files.iter().any(|want| want.artifact == found.entry.name) {
+                redactor.learn_config(bytes);
+            }
+        }
+    }
     let mut capture = Capture {
         manifest: Manifest {
             schema: SCHEMA.to_owned(),
             tool: options.tool.clone(),
             target: redactor.text(&options.target),
-            host: std::fs::read_to_string("/proc/sys/kernel/hostname").ok().map(|name| name.trim().to_owned()),
+            host,
             start,
             taken: Some(rfc3339(taken)),
             taken_ms: taken.duration_since(UNIX_EPOCH).ok().and_then(|since| u64::try_from(since.as_millis()).ok()),
@@ -214,6 +240,7 @@ pub fn describe(wants: &Wants, facts: Option<&ProcessFacts>, options: &Options) 
         log: options.log.clone(),
         api_key: options.api_key.clone(),
         address,
+        through: None,
         root: Root::ours(),
         timeout: options.timeout,
         began: Instant::now(),
@@ -235,10 +262,27 @@ pub fn describe(wants: &Wants, facts: Option<&ProcessFacts>, options: &Options) 
 
 /// Finds out where to ask: where the user says, else where the process really listens, else where it was told to.
 pub fn choose_address(wants: &Wants, pid: Option<u32>, options: &Options) -> Chosen {
-    let mut remarks = Vec::new();
-    let mut remark = |kind: &str, text: String| remarks.push(Remark { kind: kind.to_owned(), text });
     let listening = pid.and_then(sockets::listening_of);
     let elsewhere = pid.is_some_and(|pid| sockets::same_network(pid) == Some(false));
+    let mut chosen = choose(wants, pid, options, listening.as_deref(), elsewhere);
+    if let (Some(pid), Ok(address), false) = (pid, &chosen.address, elsewhere)
+        && let Some(text) = impostor(pid, address, listening.as_deref())
+    {
+        chosen.remarks.push(Remark { kind: "identity".to_owned(), text });
+    }
+    chosen
+}
+
+/// The same from what is known: the sockets on which the process listens, and whether it lives in another network.
+pub(crate) fn choose(
+    wants: &Wants,
+    pid: Option<u32>,
+    options: &Options,
+    listening: Option<&[sockets::Listener]>,
+    elsewhere: bool,
+) -> Chosen {
+    let mut remarks = Vec::new();
+    let mut remark = |kind: &str, text: String| remarks.push(Remark { kind: kind.to_owned(), text });
     let address = if let Some(address) = &options.address {
         Ok(address.clone())
     } else if let (true, Some(pid)) = (elsewhere, pid) {
@@ -252,7 +296,7 @@ pub fn choose_address(wants: &Wants, pid: Option<u32>, options: &Options) -> Cho
             Some(Address::Tcp { port, .. }) => Some(*port),
             _ => None,
         };
-        match (&wants.address, listening.as_deref()) {
+        match (&wants.address, listening) {
             (Some(address @ Address::Unix { .. }), _) => Ok(address.clone()),
             (Some(address), Some(sockets)) if sockets.iter().any(|socket| Some(socket.port) == wanted) => {
                 Ok(address.clone())
@@ -281,11 +325,6 @@ pub fn choose_address(wants: &Wants, pid: Option<u32>, options: &Options) -> Cho
             )),
         }
     };
-    if let (Some(pid), Ok(address), false) = (pid, &address, elsewhere)
-        && let Some(text) = impostor(pid, address, listening.as_deref())
-    {
-        remark("identity", text);
-    }
     Chosen { address, remarks }
 }
 
@@ -297,10 +336,18 @@ fn written(redactor: &Redactor, name: &str, kept: &impl serde::Serialize) -> Vec
 
 /// A unit without a process is asked nothing. Whoever listens where it would is another.
 fn without_process(unit: &Unit, wants: &Wants) -> Chosen {
+    let owner = match &wants.address {
+        Some(Address::Tcp { host, port, .. }) => sockets::owner_of(*port, host),
+        _ => Owner::None,
+    };
+    stopped(unit, wants, &owner, who)
+}
+
+/// The same from what is known: who listens where it would.
+pub(crate) fn stopped(unit: &Unit, wants: &Wants, owner: &Owner, who: impl FnOnce(u32) -> String) -> Chosen {
     let name = unit.name();
     let mut remarks = Vec::new();
-    if let Some(address @ Address::Tcp { host, port, .. }) = &wants.address
-        && let Owner::Pid(owners) = sockets::owner_of(*port, host)
+    if let (Some(address), Owner::Pid(owners)) = (&wants.address, owner)
         && let Some(owner) = owners.first()
     {
         let who = match unit.state.processes.contains(owner) {
@@ -317,16 +364,19 @@ fn without_process(unit: &Unit, wants: &Wants) -> Chosen {
 
 /// A process as a person would look for it, and how to end it.
 fn who(pid: u32) -> String {
-    let program = process::link(pid, "exe").ok().map(|exe| process::deleted(exe).0);
-    let program = program.as_deref().and_then(|exe| exe.rsplit('/').next());
+    let exe = process::link(pid, "exe").ok().map(|exe| process::deleted(exe).0);
     let unit = crate::systemd::named_by(pid).map(|(name, _)| name);
-    let age = process::start(pid)
-        .ok()
-        .and_then(|start| start.since_ms)
-        // It is known to some milliseconds only.
-        .map(|since| rfc3339(UNIX_EPOCH + Duration::from_millis(since)))
-        .map(|moment| format!(", started {}Z", moment.split('.').next().unwrap_or(&moment)));
-    let of = match &unit {
+    let since_ms = process::start(pid).ok().and_then(|start| start.since_ms);
+    person(pid, exe.as_deref(), unit.as_deref(), since_ms)
+}
+
+/// The same from what is known: its executable, its unit, and when it started.
+pub(crate) fn person(pid: u32, exe: Option<&str>, unit: Option<&str>, since_ms: Option<u64>) -> String {
+    let program = exe.and_then(|exe| exe.rsplit('/').next());
+    let age = since_ms.and_then(|since| UNIX_EPOCH.checked_add(Duration::from_millis(since)));
+    // It is known to some milliseconds only.
+    let age = age.map(rfc3339).map(|age| format!(", started {}Z", age.split('.').next().unwrap_or(&age)));
+    let of = match unit {
         Some(unit) => format!(", of {unit} (`systemctl stop {unit}` ends it)"),
         None => format!(", of no unit (`kill {pid}` ends it)"),
     };
@@ -346,10 +396,22 @@ fn impostor(pid: u32, address: &Address, listening: Option<&[sockets::Listener]>
         }
         Address::Unix { path } => (sockets::owner_of_unix(path), false),
     };
+    misplaced(pid, address, &owner, own, |other| process::related(pid, other), who)
+}
+
+/// The same from what is known: who holds the address, whether the process itself does (`own`), and which processes
+/// belong to it; `who` describes one.
+pub(crate) fn misplaced(
+    pid: u32,
+    address: &Address,
+    owner: &Owner,
+    own: bool,
+    mut related: impl FnMut(u32) -> bool,
+    who: impl FnMut(u32) -> String,
+) -> Option<String> {
     match owner {
         Owner::Pid(owners) => {
-            let others: Vec<String> =
-                owners.iter().filter(|owner| !process::related(pid, **owner)).map(u32::to_string).collect();
+            let others: Vec<String> = owners.iter().filter(|owner| !related(**owner)).map(u32::to_string).collect();
             if others.is_empty() {
                 None
             } else if own && others.len() < owners.len() {
@@ -359,7 +421,7 @@ fn impostor(pid: u32, address: &Address, listening: Option<&[sockets::Listener]>
                     http::shown(address)
                 ))
             } else if others.len() == owners.len() {
-                let shown: Vec<String> = owners.iter().take(3).map(|owner| who(*owner)).collect();
+                let shown: Vec<String> = owners.iter().take(3).copied().map(who).collect();
                 Some(format!(
                     "{} is held by process {}, not by process {pid}: {}",
                     http::shown(address),
@@ -378,29 +440,49 @@ fn impostor(pid: u32, address: &Address, listening: Option<&[sockets::Listener]>
 }
 
 /// What changed about the process while it was looked at, or before.
-fn changes(pid: u32, start: Option<&ascertain_model::capture::Start>) -> Vec<Remark> {
+fn changes(pid: u32, start: Option<&Start>) -> Vec<Remark> {
+    let tree = process::link(pid, "ns/mnt").is_err_and(|error| error.is_permission());
+    let deleted = process::exe_deleted(pid).unwrap_or(false);
+    let fate = match (start, process::start(pid)) {
+        (Some(start), Ok(now)) if now.ticks != start.ticks => Some(Fate::Replaced),
+        (Some(_), Err(process::Error::Gone { .. })) => Some(Fate::Ended),
+        _ => None,
+    };
+    changed(pid, tree, deleted, fate)
+}
+
+/// What became of a process while it was looked at.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Fate {
+    /// Its PID is another process's now.
+    Replaced,
+    /// It is gone.
+    Ended,
+}
+
+/// The same from what is known: whether it may not be seen which files the process sees, whether its executable was
+/// removed, and what became of it.
+pub(crate) fn changed(pid: u32, tree_unseen: bool, exe_deleted: bool, fate: Option<Fate>) -> Vec<Remark> {
     let mut remarks = Vec::new();
     let mut remark = |kind: &str, text: String| remarks.push(Remark { kind: kind.to_owned(), text });
-    if process::link(pid, "ns/mnt").is_err_and(|error| error.is_permission()) {
+    if tree_unseen {
         let text = format!(
             "files were read as this user sees them: it may not be looked up whether process {pid} sees the same"
         );
         remark("file_tree", text);
     }
-    if process::exe_deleted(pid).unwrap_or(false) {
+    if exe_deleted {
         remark(
             "executable_replaced",
             format!("the executable of process {pid} was replaced or removed after it was started"),
         );
     }
-    match (start, process::start(pid)) {
-        (Some(start), Ok(now)) if now.ticks != start.ticks => {
+    match fate {
+        Some(Fate::Replaced) => {
             remark("restarted", format!("PID {pid} was given to another process while it was looked at"));
         }
-        (Some(_), Err(process::Error::Gone { .. })) => {
-            remark("ended", format!("process {pid} ended while it was looked at"));
-        }
-        _ => {}
+        Some(Fate::Ended) => remark("ended", format!("process {pid} ended while it was looked at")),
+        None => {}
     }
     remarks
 }
@@ -428,10 +510,14 @@ fn other_log(pid: u32, context: &Context) -> Option<Remark> {
     let holds = open.iter().any(|(_, metadata)| (metadata.dev(), metadata.ino()) == (file.dev(), file.ino()));
     // What goes through a pipe or a socket ends in a file that the process does not hold.
     let writes_itself = context.wants.log_file.is_some() || open.iter().any(|(fd, _)| fd == "1" || fd == "2");
-    (!holds && writes_itself && file.is_file()).then(|| Remark {
+    (!holds && writes_itself && file.is_file()).then(|| not_its_log(pid, &path.display().to_string()))
+}
+
+pub(crate) fn not_its_log(pid: u32, path: &str) -> Remark {
+    Remark {
         kind: "other_log".to_owned(),
-        text: format!("process {pid} does not write to {}: its log is another file", path.display()),
-    })
+        text: format!("process {pid} does not write to {path}: its log is another file"),
+    }
 }
 
 enum Message {
@@ -441,7 +527,7 @@ enum Message {
 
 /// Lets all witnesses testify at once. One that is stuck in the kernel cannot be ended from outside: its thread is
 /// left behind, and what it did not bring becomes a gap.
-fn hear(context: &Arc<Context>, witnesses: &'static [Witness]) -> Vec<Found> {
+pub(crate) fn hear(context: &Arc<Context>, witnesses: &'static [Witness]) -> Vec<Found> {
     let (sender, receiver) = mpsc::channel::<(usize, Message)>();
     let mut failed: BTreeMap<usize, ArtifactGap> = BTreeMap::new();
     let mut running: BTreeSet<usize> = BTreeSet::new();
@@ -592,6 +678,7 @@ mod tests {
             log: None,
             api_key: None,
             address: Err(gap("not_asked", "", None)),
+            through: None,
             root: Root::ours(),
             timeout: Duration::from_secs(3),
             began: Instant::now(),

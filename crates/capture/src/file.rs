@@ -115,22 +115,31 @@ pub fn read_head(path: &Path, root: &Root, limit: u64) -> io::Result<Content> {
 const SEARCHED: u64 = 1 << 30;
 const CHUNK: u64 = 4 << 20;
 /// So much before it is kept too.
-const BEFORE: usize = 4 << 10;
+pub(crate) const BEFORE: usize = 4 << 10;
 
 /// Reads a file whole, or if it is larger than [`WHOLE`]: from the last line that holds one of `beginnings` on, and its
 /// end; without such a line its beginning and its end. The cuts are made at the ends of lines where there are any, so
 /// that no half of a secret is left that nobody would recognise.
 pub fn read_ends(path: &Path, root: &Root, beginnings: &[String]) -> io::Result<Content> {
-    let (mut file, metadata) = open(path, root)?;
+    let (file, metadata) = open(path, root)?;
     let length = metadata.len();
-    let changed_ms = changed_ms(&metadata);
+    ends(file, length, changed_ms(&metadata), |file| last_beginning(file, length, beginnings))
+}
+
+/// The same for anything that can be read: `find` looks where its last start begins.
+pub(crate) fn ends<F: Read + Seek>(
+    mut file: F,
+    length: u64,
+    changed_ms: Option<u64>,
+    find: impl FnOnce(&mut F) -> io::Result<Option<u64>>,
+) -> io::Result<Content> {
     let mut bytes = Vec::new();
     if length <= WHOLE {
         // A file that grows meanwhile, or whose length is not known (`/proc`), has an end too.
         file.take(WHOLE).read_to_end(&mut bytes)?;
         return Ok(Content { bytes, changed_ms, partial: None });
     }
-    let begin = last_beginning(&mut file, length, beginnings)?;
+    let begin = find(&mut file)?;
     let from = begin.unwrap_or(0);
     if from > 0 {
         bytes.extend_from_slice(format!("[ascertain: {from} bytes left out here]\n").as_bytes());

@@ -17,6 +17,7 @@ pub mod redact;
 pub mod scrub;
 pub mod seal;
 pub mod sockets;
+pub mod ssh;
 pub mod systemd;
 pub mod witness;
 

@@ -173,7 +173,8 @@ pub fn read(path: &Path) -> Result<Capture, Error> {
     decode(BufReader::new(file), path)
 }
 
-fn decode(mut file: impl Read, path: &Path) -> Result<Capture, Error> {
+/// Reads a capture from anything; `path` is only named in errors.
+pub fn decode(mut file: impl Read, path: &Path) -> Result<Capture, Error> {
     let mut magic = [0; 2];
     let mut have = 0;
     while have < 2 {

@@ -120,10 +120,15 @@ pub fn facts(pid: u32) -> Result<ProcessFacts, Error> {
 
 /// The environment a process was started with.
 pub fn environ(pid: u32) -> Result<Vec<(String, String)>, Error> {
-    Ok(split(&read(pid, "environ")?)
+    Ok(variables(&read(pid, "environ")?))
+}
+
+/// `NAME=value` items, each ended by NUL, as `/proc/PID/environ` holds them.
+pub(crate) fn variables(bytes: &[u8]) -> Vec<(String, String)> {
+    split(bytes)
         .into_iter()
         .filter_map(|item| item.split_once('=').map(|(name, value)| (name.to_owned(), value.to_owned())))
-        .collect())
+        .collect()
 }
 
 /// Whether the executable was replaced or removed after the process was started.
@@ -160,7 +165,7 @@ pub fn stat(pid: u32) -> Result<Stat, Error> {
 
 /// The second field is the name of the program in parentheses, and may itself hold spaces and parentheses: fields
 /// are counted from the last one that closes.
-fn parse_stat(stat: &[u8]) -> Option<Stat> {
+pub(crate) fn parse_stat(stat: &[u8]) -> Option<Stat> {
     let close = stat.iter().rposition(|byte| *byte == b')')?;
     let rest = std::str::from_utf8(&stat[close + 1..]).ok()?;
     let mut fields = rest.split_ascii_whitespace();
@@ -195,13 +200,18 @@ fn since_ms(ticks: u64) -> Option<u64> {
     let uptime = std::fs::read_to_string("/proc/uptime").ok()?;
     let uptime: f64 = uptime.split_ascii_whitespace().next()?.parse().ok()?;
     let now = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).ok()?.as_millis();
+    started(ticks, per_second, uptime, u64::try_from(now).ok()?)
+}
+
+/// The same from what was read: ticks and ticks per second, seconds since boot, and now in milliseconds since the epoch.
+pub(crate) fn started(ticks: u64, per_second: u64, uptime: f64, now_ms: u64) -> Option<u64> {
     let after_boot = ticks.checked_mul(1000)?.checked_div(per_second)?;
     let age = ((uptime * 1000.0) as u64).saturating_sub(after_boot);
-    u64::try_from(now).ok()?.checked_sub(age)
+    now_ms.checked_sub(age)
 }
 
 /// Splits a list in which each item ends in NUL. The last may lack its NUL (a program that rewrote its title).
-fn split(bytes: &[u8]) -> Vec<String> {
+pub(crate) fn split(bytes: &[u8]) -> Vec<String> {
     let bytes = bytes.strip_suffix(b"\0").unwrap_or(bytes);
     if bytes.is_empty() {
         return Vec::new();

@@ -12,6 +12,7 @@ use ascertain_model::service::{FileEntry, FileText, ManagerState, NOT_KEPT, Scri
 use ascertain_unit::file::{self, Assignment, What};
 use ascertain_unit::layers::{self, Layer};
 use ascertain_unit::specifiers::Context;
+use ascertain_unit::unit::joined;
 use ascertain_unit::words::{self, Command, quote};
 use ascertain_unit::wrapper::{self, Change, Known, Seen};
 use serde_json::Value;
@@ -565,12 +566,19 @@ fn strings(value: &Value) -> Option<Vec<String>> {
 fn environment_files(unit: &Unit) -> BTreeSet<String> {
     let mut named: BTreeSet<String> = BTreeSet::new();
     // Whatever is no unit file and no drop-in was read because something named it as an environment file.
-    for path in unit.files.entries.keys() {
-        let is_unit = path.ends_with(".conf") && path.contains(".d/") || unit_suffix(path);
-        if !is_unit {
-            named.insert(path.clone());
+    let is_named_so = |path: &str| path.ends_with(".conf") && path.contains(".d/") || unit_suffix(path);
+    let mut units: BTreeSet<String> = unit.files.entries.keys().filter(|path| is_named_so(path)).cloned().collect();
+    // What one of them links to is one too, whatever it is called.
+    let mut todo: Vec<String> = units.iter().cloned().collect();
+    while let Some(path) = todo.pop() {
+        if let Some(FileEntry::Link(target)) = unit.files.entries.get(&path) {
+            let target = if target.starts_with('/') { target.clone() } else { joined(&path, target) };
+            if units.insert(target.clone()) {
+                todo.push(target);
+            }
         }
     }
+    named.extend(unit.files.entries.keys().filter(|path| !units.contains(*path)).cloned());
     if let Some(resolved) = unit.resolved() {
         let own: BTreeSet<String> = resolved.unit.value.paths().map(str::to_owned).collect();
         for file in &resolved.unit.value.environment_files {

@@ -147,7 +147,7 @@ fn local_addresses(host: &str, port: u16) -> Option<Vec<IpAddr>> {
 }
 
 /// Whether a socket bound to one address answers connections to another.
-fn answers(bound: IpAddr, asked: IpAddr) -> bool {
+pub(crate) fn answers(bound: IpAddr, asked: IpAddr) -> bool {
     let plain = |address: IpAddr| address.to_canonical();
     let (bound, asked) = (plain(bound), plain(asked));
     if bound == asked || asked.is_unspecified() {
@@ -173,7 +173,7 @@ fn tables(directory: &str) -> Vec<Listener> {
 }
 
 /// One line of `/proc/net/tcp`: `sl local_address rem_address st … uid timeout inode`. Only state 0A listens.
-fn parse_tcp(line: &str) -> Option<Listener> {
+pub(crate) fn parse_tcp(line: &str) -> Option<Listener> {
     let mut fields = line.split_ascii_whitespace();
     let local = fields.nth(1)?;
     if fields.nth(1)? != "0A" {
@@ -200,19 +200,18 @@ fn parse_tcp(line: &str) -> Option<Listener> {
 
 /// `/proc/net/unix`: `Num RefCount Protocol Flags Type St Inode Path`. Flag 0x10000 accepts connections.
 fn parse_unix(table: &str) -> Vec<UnixListener> {
-    table
-        .lines()
-        .skip(1)
-        .filter_map(|line| {
-            let mut fields = line.splitn(7, ' ');
-            let flags = u32::from_str_radix(fields.nth(3)?, 16).ok()?;
-            // The inode is padded to a width of five; the path may hold spaces.
-            let rest = fields.nth(2)?.trim_start();
-            let (inode, path) = rest.split_once(' ')?;
-            let inode = inode.parse().ok()?;
-            (flags & 0x10000 != 0 && !path.is_empty()).then(|| UnixListener { path: path.to_owned(), inode })
-        })
-        .collect()
+    table.lines().skip(1).filter_map(parse_unix_line).collect()
+}
+
+/// One line of it.
+pub(crate) fn parse_unix_line(line: &str) -> Option<UnixListener> {
+    let mut fields = line.splitn(7, ' ');
+    let flags = u32::from_str_radix(fields.nth(3)?, 16).ok()?;
+    // The inode is padded to a width of five; the path may hold spaces.
+    let rest = fields.nth(2)?.trim_start();
+    let (inode, path) = rest.split_once(' ')?;
+    let inode = inode.parse().ok()?;
+    (flags & 0x10000 != 0 && !path.is_empty()).then(|| UnixListener { path: path.to_owned(), inode })
 }
 
 #[cfg(test)]

@@ -4,7 +4,7 @@
 //! What is gathered here is NOT redacted: [`crate::scrub`] decides what of it may be kept.
 
 use crate::command::{self, Error};
-use crate::file::{self, Root};
+use crate::file::{self, Content, Root};
 use crate::process;
 use ascertain_model::service::{Account, FileEntry, FileText, Manager, ManagerState, Script, UnitFiles};
 use ascertain_model::wants::ProcessFacts;
@@ -15,6 +15,7 @@ use ascertain_unit::specifiers::UnitName;
 use ascertain_unit::unit;
 use serde_json::Value;
 use std::collections::BTreeMap;
+use std::io;
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -164,17 +165,106 @@ impl Unit {
     }
 }
 
+/// What must be known of a host to find out about its units: of this one, or of another.
+pub(crate) trait Machine {
+    /// Asks a manager several things at once.
+    fn ask(&self, program: &str, manager: &Manager, questions: &[&[&str]]) -> Vec<Result<Vec<u8>, Error>>;
+    /// Our user there.
+    fn uid(&self) -> u32;
+    /// `$XDG_RUNTIME_DIR` of a user.
+    fn runtime(&self, uid: u32) -> String;
+    /// What a path is.
+    fn kind(&self, path: &str) -> Kind;
+    /// Reads the beginning of a regular file.
+    fn read(&self, path: &str, limit: u64) -> io::Result<Content>;
+    /// The names in a directory; none where it cannot be read.
+    fn names(&self, directory: &str) -> Vec<String>;
+    /// The processes of a control group and of those below it, lowest first.
+    fn processes(&self, group: &str) -> Vec<u32>;
+}
+
+/// What a path is.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Kind {
+    /// Nothing is there.
+    Absent,
+    /// It may not be looked at, and why.
+    Unreadable(String),
+    /// A symbolic link, with what it says.
+    Link(String),
+    /// A directory.
+    Directory,
+    /// Anything else.
+    Other,
+}
+
+/// This host.
+struct Here {
+    timeout: Duration,
+}
+
+impl Machine for Here {
+    fn ask(&self, program: &str, manager: &Manager, questions: &[&[&str]]) -> Vec<Result<Vec<u8>, Error>> {
+        let one = |words: &[&str]| command::run(ask(program, manager).args(words), self.timeout, LONGEST_ANSWER);
+        let ended = || Error::Output { program: program.to_owned(), what: "nothing".to_owned() };
+        std::thread::scope(|scope| {
+            let running: Vec<_> = questions.iter().map(|words| scope.spawn(move || one(words))).collect();
+            running.into_iter().map(|one| one.join().unwrap_or_else(|_| Err(ended()))).collect()
+        })
+    }
+
+    fn uid(&self) -> u32 {
+        rustix::process::getuid().as_raw()
+    }
+
+    fn runtime(&self, uid: u32) -> String {
+        let ours = uid == self.uid();
+        let runtime = ours.then(|| std::env::var("XDG_RUNTIME_DIR").ok()).flatten().filter(|dir| dir.starts_with('/'));
+        runtime.unwrap_or_else(|| format!("/run/user/{uid}"))
+    }
+
+    fn kind(&self, path: &str) -> Kind {
+        match std::fs::symlink_metadata(path) {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => Kind::Absent,
+            Err(error) => Kind::Unreadable(error.to_string()),
+            Ok(metadata) if metadata.is_symlink() => match std::fs::read_link(path) {
+                Ok(target) => Kind::Link(target.to_string_lossy().into_owned()),
+                Err(error) => Kind::Unreadable(error.to_string()),
+            },
+            Ok(metadata) if metadata.is_dir() => Kind::Directory,
+            Ok(_) => Kind::Other,
+        }
+    }
+
+    fn read(&self, path: &str, limit: u64) -> io::Result<Content> {
+        file::read_head(Path::new(path), &Root::ours(), limit)
+    }
+
+    fn names(&self, directory: &str) -> Vec<String> {
+        let entries = std::fs::read_dir(directory).into_iter().flatten().flatten();
+        entries.filter_map(|entry| entry.file_name().into_string().ok()).collect()
+    }
+
+    fn processes(&self, group: &str) -> Vec<u32> {
+        processes(group)
+    }
+}
+
 /// Looks a unit up by its name, with the system's manager, then with one's own. `None`: there is no such unit.
 pub fn find(name: &str, timeout: Duration) -> Result<Option<Unit>, Error> {
+    find_on(&Here { timeout }, name)
+}
+
+/// The same on any host.
+pub(crate) fn find_on(machine: &dyn Machine, name: &str) -> Result<Option<Unit>, Error> {
     let Some(parsed) = UnitName::parse(name) else { return Ok(None) };
-    let system = of_manager(&parsed.full(), Manager::System, timeout);
+    let system = of_manager(machine, &parsed.full(), Manager::System);
     match system {
         Ok(unit) if unit.is_there() => return Ok(Some(unit)),
         _ => {}
     }
-    let uid = rustix::process::getuid().as_raw();
-    if let Some(manager) = user_manager(uid)
-        && let Ok(unit) = of_manager(&parsed.full(), manager, timeout)
+    if let Some(manager) = user_manager(machine, machine.uid())
+        && let Ok(unit) = of_manager(machine, &parsed.full(), manager)
         && unit.is_there()
     {
         return Ok(Some(unit));
@@ -185,12 +275,17 @@ pub fn find(name: &str, timeout: Duration) -> Result<Option<Unit>, Error> {
 /// The unit a process belongs to, by its control group. `None`: it belongs to none, such as one started by hand.
 pub fn of_process(pid: u32, timeout: Duration) -> Option<Result<Unit, Error>> {
     let groups = String::from_utf8(process::read(pid, "cgroup").ok()?).ok()?;
-    let (name, uid) = groups.lines().rev().find_map(|line| of_group(line.splitn(3, ':').nth(2)?))?;
+    of_groups(&Here { timeout }, &groups)
+}
+
+/// The same on any host, from the text of `/proc/PID/cgroup`.
+pub(crate) fn of_groups(machine: &dyn Machine, groups: &str) -> Option<Result<Unit, Error>> {
+    let (name, uid) = named_in(groups)?;
     let manager = match uid {
         None => Manager::System,
-        Some(uid) => user_manager(uid)?,
+        Some(uid) => user_manager(machine, uid)?,
     };
-    let unit = match of_manager(&name, manager, timeout) {
+    let unit = match of_manager(machine, &name, manager) {
         Ok(unit) => unit,
         Err(error) => return Some(Err(error)),
     };
@@ -204,12 +299,17 @@ pub fn of_process(pid: u32, timeout: Duration) -> Option<Result<Unit, Error>> {
 /// The name of the unit in whose control group a process is, and whose it is, without asking the manager.
 pub(crate) fn named_by(pid: u32) -> Option<(String, Manager)> {
     let groups = String::from_utf8(process::read(pid, "cgroup").ok()?).ok()?;
-    let (name, uid) = groups.lines().rev().find_map(|line| of_group(line.splitn(3, ':').nth(2)?))?;
+    let (name, uid) = named_in(&groups)?;
     let manager = match uid {
         None => Manager::System,
         Some(uid) => Manager::User { uid, home: String::new(), runtime: String::new() },
     };
     Some((name, manager))
+}
+
+/// The unit that the text of `/proc/PID/cgroup` names, and the user whose it is.
+pub(crate) fn named_in(groups: &str) -> Option<(String, Option<u32>)> {
+    groups.lines().rev().find_map(|line| of_group(line.splitn(3, ':').nth(2)?))
 }
 
 /// The unit of a control group, and whose it is: the innermost service.
@@ -228,12 +328,11 @@ fn of_group(path: &str) -> Option<(String, Option<u32>)> {
     Some((name?, uid))
 }
 
-fn user_manager(uid: u32) -> Option<Manager> {
-    let account = accounts().into_iter().find(|account| account.uid == uid)?;
-    let ours = uid == rustix::process::getuid().as_raw();
-    let runtime = ours.then(|| std::env::var("XDG_RUNTIME_DIR").ok()).flatten().filter(|dir| dir.starts_with('/'));
-    let runtime = runtime.unwrap_or_else(|| format!("/run/user/{uid}"));
-    Path::new(&runtime).join("systemd").is_dir().then_some(Manager::User { uid, home: account.home, runtime })
+fn user_manager(machine: &dyn Machine, uid: u32) -> Option<Manager> {
+    let account = accounts(machine).into_iter().find(|account| account.uid == uid)?;
+    let runtime = machine.runtime(uid);
+    let is_there = machine.kind(&format!("{runtime}/systemd")) == Kind::Directory;
+    is_there.then_some(Manager::User { uid, home: account.home, runtime })
 }
 
 /// A command that asks a manager.
@@ -244,48 +343,46 @@ fn ask(program: &str, manager: &Manager) -> Command {
         let ours = rustix::process::getuid().as_raw();
         if ours != *uid {
             // Only the user's own processes are let in.
-            let gid = passwd().into_iter().find(|(account, _)| account.uid == *uid).map_or(*uid, |(_, gid)| gid);
+            let gid = passwd(&Here { timeout: Duration::ZERO })
+                .into_iter()
+                .find(|(account, _)| account.uid == *uid)
+                .map_or(*uid, |(_, gid)| gid);
             command.uid(*uid).gid(gid).env("DBUS_SESSION_BUS_ADDRESS", format!("unix:path={runtime}/bus"));
         }
     }
     command
 }
 
-fn of_manager(name: &str, manager: Manager, timeout: Duration) -> Result<Unit, Error> {
-    let state = match over_bus(name, &manager, timeout) {
+fn of_manager(machine: &dyn Machine, name: &str, manager: Manager) -> Result<Unit, Error> {
+    let state = match over_bus(machine, name, &manager) {
         Ok(state) => state,
         // Without a bus the manager can still be asked directly, by root.
-        Err(_) => shown(name, &manager, timeout)?,
+        Err(_) => shown(machine, name, &manager)?,
     };
     let files = UnitFiles { name: name.to_owned(), manager, ..UnitFiles::default() };
     let mut unit = Unit { state, files };
-    unit.state.processes = unit.text("ControlGroup").map(processes).unwrap_or_default();
-    read_files(&mut unit);
+    unit.state.processes = unit.text("ControlGroup").map(|group| machine.processes(group)).unwrap_or_default();
+    read_files(machine, &mut unit);
     Ok(unit)
 }
 
 const BUS: [&str; 5] =
     ["--json=short", "call", "org.freedesktop.systemd1", "org.freedesktop.DBus.Properties", "GetAll"];
 
-fn over_bus(name: &str, manager: &Manager, timeout: Duration) -> Result<ManagerState, Error> {
+fn over_bus(machine: &dyn Machine, name: &str, manager: &Manager) -> Result<ManagerState, Error> {
     let path = format!("/org/freedesktop/systemd1/unit/{}", label(name));
-    let get = |path: &str| -> Result<BTreeMap<String, Value>, Error> {
-        let [json, call, service, interface, method] = BUS;
-        let bytes = command::run(
-            ask("busctl", manager).args([json, call, service, path, interface, method, "s", ""]),
-            timeout,
-            LONGEST_ANSWER,
-        )?;
+    let [json, call, service, interface, method] = BUS;
+    let of = |path| [json, call, service, path, interface, method, "s", ""];
+    let read = |answer: Result<Vec<u8>, Error>| -> Result<BTreeMap<String, Value>, Error> {
         let bad = |what: &str| Error::Output { program: "busctl".to_owned(), what: what.to_owned() };
-        let answer: Value = serde_json::from_slice(&bytes).map_err(|_| bad("no JSON"))?;
+        let answer: Value = serde_json::from_slice(&answer?).map_err(|_| bad("no JSON"))?;
         let all = answer.pointer("/data/0").and_then(Value::as_object).ok_or_else(|| bad("no properties"))?;
         Ok(all.iter().filter_map(|(name, value)| Some((name.clone(), value.get("data")?.clone()))).collect())
     };
-    let own = std::thread::scope(|scope| {
-        let own = scope.spawn(|| get("/org/freedesktop/systemd1"));
-        (get(&path), own.join().unwrap_or_else(|_| Ok(BTreeMap::new())))
-    });
-    let (properties, own) = (own.0?, own.1?);
+    let answers = machine.ask("busctl", manager, &[&of(&path), &of("/org/freedesktop/systemd1")]);
+    let mut answers = answers.into_iter().map(read);
+    let mut next = || answers.next().unwrap_or_else(|| Ok(BTreeMap::new()));
+    let (properties, own) = (next()?, next()?);
     let environment = own
         .get("Environment")
         .and_then(Value::as_array)
@@ -299,10 +396,17 @@ fn over_bus(name: &str, manager: &Manager, timeout: Duration) -> Result<ManagerS
     })
 }
 
-fn shown(name: &str, manager: &Manager, timeout: Duration) -> Result<ManagerState, Error> {
-    let mut show = ask("systemctl", manager);
-    show.args(["--no-pager", "--no-ask-password", "show", "--all", "--", name]);
-    let text = String::from_utf8_lossy(&command::run(&mut show, timeout, LONGEST_ANSWER)?).into_owned();
+fn shown(machine: &dyn Machine, name: &str, manager: &Manager) -> Result<ManagerState, Error> {
+    const QUIET: [&str; 2] = ["--no-pager", "--no-ask-password"];
+    let show = [&QUIET[..], &["show", "--all", "--", name]].concat();
+    let environment = [&QUIET[..], &["show-environment"]].concat();
+    let mut answers = machine.ask("systemctl", manager, &[&show, &environment, &["--version"]]).into_iter();
+    let mut next = || {
+        let none = || Err(Error::Output { program: "systemctl".to_owned(), what: "nothing".to_owned() });
+        answers.next().unwrap_or_else(none)
+    };
+    let text = String::from_utf8_lossy(&next()?).into_owned();
+    let (environment, version) = (next(), next());
     let mut properties: BTreeMap<String, Value> = BTreeMap::new();
     for (name, value) in ascertain_unit::show::parse(&text).value.properties {
         let text = match properties.remove(&name) {
@@ -311,15 +415,12 @@ fn shown(name: &str, manager: &Manager, timeout: Duration) -> Result<ManagerStat
         };
         properties.insert(name, Value::String(text));
     }
-    let mut environment = ask("systemctl", manager);
-    environment.args(["--no-pager", "--no-ask-password", "show-environment"]);
-    let environment = command::run(&mut environment, timeout, LONGEST_ANSWER)
+    let environment = environment
         .ok()
         .map(|bytes| String::from_utf8_lossy(&bytes).lines().flat_map(ascertain_unit::show::words).collect());
-    let version = command::run(ask("systemctl", manager).arg("--version"), timeout, LONGEST_ANSWER).ok();
     Ok(ManagerState {
         source: "systemctl show".to_owned(),
-        release: version.and_then(|bytes| first_number(&String::from_utf8_lossy(&bytes))),
+        release: version.ok().and_then(|bytes| first_number(&String::from_utf8_lossy(&bytes))),
         environment,
         properties: keep(properties),
         processes: Vec::new(),
@@ -352,25 +453,34 @@ fn label(name: &str) -> String {
 
 /// The processes of a control group and of those below it, lowest first.
 pub fn processes(group: &str) -> Vec<u32> {
-    if !group.starts_with('/') || group.split('/').any(|part| part == "..") {
-        return Vec::new();
-    }
-    let mut pids = Vec::new();
-    for root in GROUPS {
-        let mut todo = vec![PathBuf::from(format!("{root}{group}"))];
+    processes_in(group, |directory| {
+        let mut all = String::new();
+        let mut todo = vec![PathBuf::from(directory)];
         let mut seen = 0;
         while let Some(directory) = todo.pop() {
             seen += 1;
             if seen > 1000 {
                 break;
             }
-            let text = std::fs::read_to_string(directory.join("cgroup.procs")).unwrap_or_default();
-            pids.extend(text.lines().filter_map(|line| line.parse::<u32>().ok()).filter(|pid| *pid != 0));
+            all.push_str(&std::fs::read_to_string(directory.join("cgroup.procs")).unwrap_or_default());
             let below = std::fs::read_dir(&directory).into_iter().flatten().flatten();
             todo.extend(
                 below.filter(|entry| entry.file_type().is_ok_and(|kind| kind.is_dir())).map(|entry| entry.path()),
             );
         }
+        all
+    })
+}
+
+/// The same on any host: `members` reads every `cgroup.procs` in a directory and below it.
+pub(crate) fn processes_in(group: &str, mut members: impl FnMut(&str) -> String) -> Vec<u32> {
+    if !group.starts_with('/') || group.split('/').any(|part| part == "..") {
+        return Vec::new();
+    }
+    let mut pids = Vec::new();
+    for root in GROUPS {
+        let text = members(&format!("{root}{group}"));
+        pids.extend(text.lines().filter_map(|line| line.parse::<u32>().ok()).filter(|pid| *pid != 0));
     }
     pids.sort_unstable();
     pids.dedup();
@@ -378,9 +488,10 @@ pub fn processes(group: &str) -> Vec<u32> {
 }
 
 /// Users of this host with their groups.
-fn passwd() -> Vec<(Account, u32)> {
-    let text = std::fs::read_to_string("/etc/passwd").unwrap_or_default();
-    text.lines()
+fn passwd(machine: &dyn Machine) -> Vec<(Account, u32)> {
+    let text = machine.read("/etc/passwd", LONGEST_FILE).map(|content| content.bytes).unwrap_or_default();
+    String::from_utf8_lossy(&text)
+        .lines()
         .filter_map(|line| {
             let fields: Vec<&str> = line.split(':').collect();
             let [name, _, uid, gid, _, home, shell] = fields.as_slice() else { return None };
@@ -395,12 +506,12 @@ fn passwd() -> Vec<(Account, u32)> {
         .collect()
 }
 
-fn accounts() -> Vec<Account> {
-    passwd().into_iter().map(|(account, _)| account).collect()
+fn accounts(machine: &dyn Machine) -> Vec<Account> {
+    passwd(machine).into_iter().map(|(account, _)| account).collect()
 }
 
 /// Reads everything the unit is made of into `unit.files`.
-fn read_files(unit: &mut Unit) {
+pub(crate) fn read_files(machine: &dyn Machine, unit: &mut Unit) {
     let Some(name) = UnitName::parse(&unit.files.name) else { return };
     let manager = collected::manager(&unit.files.manager);
     let names = unit.state.properties.get("Names").and_then(Value::as_array).cloned().unwrap_or_default();
@@ -410,25 +521,28 @@ fn read_files(unit: &mut Unit) {
     all.dedup();
     let mut entries = BTreeMap::new();
     for directory in ["/lib", "/etc/systemd/system", "/run/systemd/system"] {
-        if let Ok(target) = std::fs::read_link(directory) {
-            entries.insert(directory.to_owned(), FileEntry::Link(target.to_string_lossy().into_owned()));
+        if let Kind::Link(target) = machine.kind(directory) {
+            entries.insert(directory.to_owned(), FileEntry::Link(target));
         }
     }
     for name in &all {
         for path in unit::fragments(name, &manager) {
-            read(&path.to_string_lossy(), &mut entries);
+            read(machine, &path.to_string_lossy(), &mut entries);
         }
         for directory in unit::directories(name, &manager) {
-            for path in listed(&directory, |name| name.ends_with(".conf")) {
-                read(&path, &mut entries);
+            for path in listed(machine, &directory, |name| name.ends_with(".conf")) {
+                read(machine, &path, &mut entries);
             }
         }
     }
     // The manager may know of others: aliases, files it was linked to.
     if let Some(path) = unit.text("FragmentPath") {
-        read(path, &mut entries);
+        read(machine, path, &mut entries);
     }
-    let text = |path: &str| std::fs::read_to_string(path).ok().map(|text| text.trim().to_owned());
+    let text = |path: &str| {
+        let content = machine.read(path, LONGEST_FILE).ok()?;
+        String::from_utf8(content.bytes).ok().map(|text| text.trim().to_owned())
+    };
     unit.files.entries = entries;
     unit.files.host_name = text("/proc/sys/kernel/hostname");
     unit.files.machine_id = text("/etc/machine-id");
@@ -440,7 +554,7 @@ fn read_files(unit: &mut Unit) {
     };
     let Some(resolved) = unit.resolved() else { return };
     let users: Vec<&str> = resolved.unit.value.text("User").into_iter().chain(unit.text("User")).collect();
-    unit.files.accounts = accounts()
+    unit.files.accounts = accounts(machine)
         .into_iter()
         .filter(|account| {
             account.uid == own || users.iter().any(|user| account.name == *user || account.uid.to_string() == *user)
@@ -453,17 +567,17 @@ fn read_files(unit: &mut Unit) {
     for path in named {
         match path.rfind('/') {
             Some(at) if path.contains(['*', '?', '[']) && !path[..at].contains(['*', '?', '[']) => {
-                for path in listed(Path::new(&path[..at]), |_| true) {
-                    read(&path, &mut unit.files.entries);
+                for path in listed(machine, Path::new(&path[..at]), |_| true) {
+                    read(machine, &path, &mut unit.files.entries);
                 }
             }
-            _ => read(&path, &mut unit.files.entries),
+            _ => read(machine, &path, &mut unit.files.entries),
         }
     }
-    read_scripts(unit);
+    read_scripts(machine, unit);
 }
 
-fn read_scripts(unit: &mut Unit) {
+fn read_scripts(machine: &dyn Machine, unit: &mut Unit) {
     let Some((written, loaded)) = unit.layers() else { return };
     let folder = unit.text("WorkingDirectory").unwrap_or("/").trim_start_matches(['!', '-']).to_owned();
     let mut words: Vec<String> = Vec::new();
@@ -475,7 +589,7 @@ fn read_scripts(unit: &mut Unit) {
             continue;
         }
         let path = Path::new(&folder).join(&word);
-        let Ok(content) = file::read_head(&path, &Root::ours(), LONGEST_SCRIPT) else { continue };
+        let Ok(content) = machine.read(&path.to_string_lossy(), LONGEST_SCRIPT) else { continue };
         let Some(interpreter) = interpreter(&content.bytes).or_else(|| {
             // A script without a first line of its own, given to a shell.
             (word.ends_with(".sh")).then(|| "sh".to_owned())
@@ -505,27 +619,26 @@ fn interpreter(bytes: &[u8]) -> Option<String> {
 }
 
 /// Paths in a directory, sorted; none where it cannot be read.
-fn listed(directory: &Path, wanted: impl Fn(&str) -> bool) -> Vec<String> {
-    let mut paths: Vec<String> = std::fs::read_dir(directory)
+fn listed(machine: &dyn Machine, directory: &Path, wanted: impl Fn(&str) -> bool) -> Vec<String> {
+    let directory = directory.to_string_lossy();
+    let mut paths: Vec<String> = machine
+        .names(&directory)
         .into_iter()
-        .flatten()
-        .flatten()
-        .filter_map(|entry| entry.file_name().into_string().ok())
         .filter(|name| wanted(name))
-        .map(|name| format!("{}/{name}", directory.display()))
+        .map(|name| format!("{directory}/{name}"))
         .collect();
     paths.sort();
     paths
 }
 
 /// Reads a path, following links one at a time so that each of them is known.
-fn read(path: &str, entries: &mut BTreeMap<String, FileEntry>) {
+fn read(machine: &dyn Machine, path: &str, entries: &mut BTreeMap<String, FileEntry>) {
     let mut path = path.to_owned();
     for _ in 0..MOST_LINKS {
         if entries.contains_key(&path) || path == "/dev/null" {
             return;
         }
-        let (entry, next) = entry(&path);
+        let (entry, next) = entry(machine, &path);
         entries.insert(path, entry);
         match next {
             Some(next) => path = next,
@@ -534,24 +647,20 @@ fn read(path: &str, entries: &mut BTreeMap<String, FileEntry>) {
     }
 }
 
-fn entry(path: &str) -> (FileEntry, Option<String>) {
-    match std::fs::symlink_metadata(path) {
-        Err(error) if error.kind() == std::io::ErrorKind::NotFound => (FileEntry::Absent, None),
-        Err(error) => (FileEntry::Unreadable(error.to_string()), None),
-        Ok(metadata) if metadata.is_symlink() => match std::fs::read_link(path) {
-            Ok(target) => {
-                let target = target.to_string_lossy().into_owned();
-                let next = if target.starts_with('/') { target.clone() } else { unit::joined(path, &target) };
-                (FileEntry::Link(target), Some(next))
-            }
-            Err(error) => (FileEntry::Unreadable(error.to_string()), None),
-        },
-        Ok(_) => (content(path), None),
+fn entry(machine: &dyn Machine, path: &str) -> (FileEntry, Option<String>) {
+    match machine.kind(path) {
+        Kind::Absent => (FileEntry::Absent, None),
+        Kind::Unreadable(why) => (FileEntry::Unreadable(why), None),
+        Kind::Link(target) => {
+            let next = if target.starts_with('/') { target.clone() } else { unit::joined(path, &target) };
+            (FileEntry::Link(target), Some(next))
+        }
+        Kind::Directory | Kind::Other => (content(machine, path), None),
     }
 }
 
-fn content(path: &str) -> FileEntry {
-    match file::read_head(Path::new(path), &Root::ours(), LONGEST_FILE) {
+fn content(machine: &dyn Machine, path: &str) -> FileEntry {
+    match machine.read(path, LONGEST_FILE) {
         Ok(content) if content.partial.is_some() => {
             FileEntry::Unreadable(format!("it is longer than {LONGEST_FILE} bytes"))
         }

@@ -2,7 +2,7 @@
 
 use super::{Ended, LookArgs};
 use crate::failure::Failure;
-use crate::target::{Found, Written, locate};
+use crate::target::Written;
 use ascertain_capture::pack;
 use ascertain_engines::text::safe;
 use clap::Args;
@@ -36,10 +36,7 @@ pub(super) fn run(args: &CaptureTo, out: &mut dyn Write) -> Result<u8, Ended> {
         return Err(Failure::new("a capture is no text for a terminal").hint("name a file: -o FILE").into());
     }
     let written = Written::parse(args.target.as_deref())?;
-    let capture = match locate(&written)? {
-        Found::Stored(capture) => *capture,
-        Found::Live(located) => args.look.observe(&located)?,
-    };
+    let capture = args.look.capture(&written)?;
     if to_stdout {
         let bytes = pack::encode(&capture, &args.output).map_err(Failure::new)?;
         out.write_all(&bytes)?;

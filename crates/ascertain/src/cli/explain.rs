@@ -3,7 +3,7 @@
 use super::{Ended, Format, LookArgs};
 use crate::failure::Failure;
 use crate::render::{Paint, explain, json};
-use crate::target::{Found, Written, locate};
+use crate::target::Written;
 use crate::verify;
 use clap::Args;
 use std::io::Write;
@@ -26,10 +26,7 @@ pub struct Explain {
 
 pub(super) fn run(args: &Explain, paint: Paint, out: &mut dyn Write) -> Result<u8, Ended> {
     let written = Written::parse(Some(&args.target))?;
-    let capture = match locate(&written)? {
-        Found::Stored(capture) => *capture,
-        Found::Live(located) => args.look.observe(&located)?,
-    };
+    let capture = args.look.capture(&written)?;
     let report = verify(&capture, false)?;
     let asked = args.setting.trim_start_matches('-').replace('-', "_");
     let claim = report.claims.iter().find(|claim| {

@@ -8,8 +8,9 @@ mod shell;
 mod verify;
 
 use crate::failure::{COULD_NOT, Failure};
+use crate::remote::{self, Allowed};
 use crate::render::Paint;
-use crate::target::Located;
+use crate::target::{Found, Located, Remote, Written, locate};
 use crate::{Look, observe};
 use ascertain_capture::Options;
 use ascertain_model::Capture;
@@ -33,6 +34,7 @@ Examples:
                                              also send a few small requests
   ascertain capture qwen3 -o before.tgz      keep what the witnesses saw
   ascertain verify before.tgz                judge it later, elsewhere
+  ascertain verify ssh://root@llm-two/qwen3  a unit or a server on another host
   ascertain explain pid:1234 spec_type       everything known about one setting
   ascertain demo                             see it work with nothing installed
 
@@ -91,7 +93,7 @@ pub enum Format {
 /// How a live server is looked at.
 #[derive(Debug, Args)]
 pub struct LookArgs {
-    /// Its log, if it cannot be found through the process.
+    /// Its log, if it cannot be found through the process; a file of the host the server runs on.
     #[arg(long, value_name = "FILE", value_hint = clap::ValueHint::FilePath)]
     pub log: Option<PathBuf>,
     /// Name of the environment variable that holds the server's API key.
@@ -103,6 +105,12 @@ pub struct LookArgs {
     /// Seconds each witness may take.
     #[arg(long, value_name = "SECONDS", default_value_t = 5, value_parser = clap::value_parser!(u64).range(1..=600))]
     pub timeout: u64,
+    /// On another host: copy this program there (into the user's cache directory) and run it there.
+    #[arg(long)]
+    pub push: bool,
+    /// On another host: become root with `sudo -n`, which never asks for a password.
+    #[arg(long)]
+    pub sudo: bool,
 }
 
 impl LookArgs {
@@ -112,7 +120,49 @@ impl LookArgs {
         Ok(observe(located, &self.look()?, &mut |text| progress.say(text)))
     }
 
+    /// The same on another host.
+    fn observe_remote(&self, remote: &Remote) -> Result<Capture, Failure> {
+        let mut progress = Progress::new();
+        remote::observe(remote, &self.remote_look()?, self.allowed(), &mut |text| progress.say(text))
+    }
+
+    /// The capture that a target stands for, made now if it is not a stored one.
+    fn capture(&self, written: &Written) -> Result<Capture, Failure> {
+        if let Written::Remote(remote) = written {
+            return self.observe_remote(remote);
+        }
+        match self.locate(written)? {
+            Found::Stored(capture) => Ok(*capture),
+            Found::Live(located) => self.observe(&located),
+        }
+    }
+
+    /// Finds a target of this host.
+    fn locate(&self, written: &Written) -> Result<Found, Failure> {
+        for (given, option) in [(self.push, "--push"), (self.sudo, "--sudo")] {
+            if given && !matches!(written, Written::Remote(_)) {
+                return Err(Failure::new(format!("{option} is for targets on other hosts"))
+                    .hint("write ssh://[USER@]HOST[:PORT]/UNIT, …/pid:N or …/:PORT"));
+            }
+        }
+        locate(written)
+    }
+
+    fn allowed(&self) -> Allowed {
+        Allowed { push: self.push, sudo: self.sudo }
+    }
+
     fn look(&self) -> Result<Look, Failure> {
+        if let Some(log) = &self.log
+            && !log.is_file()
+        {
+            return Err(Failure::new(format!("{}: no such log file", log.display())));
+        }
+        self.remote_look()
+    }
+
+    /// Where files that are named are those of another host.
+    fn remote_look(&self) -> Result<Look, Failure> {
         Ok(Look { options: self.options()?, exercise: self.exercise })
     }
 
@@ -125,11 +175,6 @@ impl LookArgs {
                 ))
             })?),
         };
-        if let Some(log) = &self.log
-            && !log.is_file()
-        {
-            return Err(Failure::new(format!("{}: no such log file", log.display())));
-        }
         Ok(Options {
             log: self.log.clone(),
             api_key: api_key.filter(|key| !key.is_empty()),

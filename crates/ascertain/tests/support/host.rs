@@ -30,7 +30,7 @@ pub struct Host {
     root: PathBuf,
     models: PathBuf,
     /// Last, because the others live in its folder.
-    _lab: Lab,
+    lab: Lab,
 }
 
 impl Host {
@@ -74,7 +74,7 @@ impl Host {
         let pid = Command::new(&testbed).arg("pid").arg(&state).output().expect("the testbed runs").stdout;
         let pid = String::from_utf8(pid).expect("a number");
         let root = PathBuf::from(format!("/proc/{}/root", pid.trim()));
-        Some(Host { supervisor, testbed, state, root, models, _lab: lab })
+        Some(Host { supervisor, testbed, state, root, models, lab })
     }
 
     /// A file of the host, seen from here. No part of the path may be a symbolic link.
@@ -251,6 +251,15 @@ impl Host {
         let began = Instant::now();
         let output = self.run(&[before, &["ascertain"], words].concat());
         Run::of(words, output, began.elapsed())
+    }
+
+    /// `ascertain verify … --format json` here, of a target on that host, over SSH as this user.
+    #[track_caller]
+    pub fn verify_from_here(&self, user: &str, target: &str, more: &[&str]) -> Report {
+        let ssh = format!("ssh -F '{}/ssh_config'", self.state.display());
+        let target = format!("ssh://{user}@testbed/{target}");
+        let words = [&["verify", &target, "--format", "json"], more].concat();
+        self.lab.ascertain_with(&words, &[("ASCERTAIN_SSH", ssh.as_str())]).report()
     }
 
     /// `ascertain verify … --format json`, as root.

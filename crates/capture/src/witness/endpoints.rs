@@ -5,7 +5,7 @@ use crate::http::{self, Limits, Request};
 use ascertain_model::wants::EndpointWant;
 use serde_json::json;
 
-pub(super) const WITNESS: Witness = Witness { name: "endpoints", artifacts, plan, testify };
+pub(crate) const WITNESS: Witness = Witness { name: "endpoints", artifacts, plan, testify };
 
 const HEADERS: &str = "http_headers.json";
 
@@ -51,6 +51,7 @@ fn testify(context: &Context, tell: &mut dyn FnMut(Found)) {
         }
     };
     let base = http::shown(address);
+    let reach = context.through.as_ref().unwrap_or(address);
     let plain = wants.iter().find(|want| !want.without_key);
     let request = |want: &EndpointWant| {
         let total = context.deadline().saturating_duration_since(std::time::Instant::now());
@@ -65,7 +66,7 @@ fn testify(context: &Context, tell: &mut dyn FnMut(Found)) {
     };
     // What might wake the server is asked when it is known to be awake.
     let (later, first): (Vec<_>, Vec<_>) = wants.iter().partition(|want| want.unless.is_some());
-    let answers = http::get_many(address, first.iter().map(|want| request(want)).collect());
+    let answers = http::get_many(reach, first.iter().map(|want| request(want)).collect());
     let mut all: Vec<_> = first.into_iter().zip(answers).collect();
     let is_asleep = |want: &EndpointWant| {
         let Some((artifact, pointer)) = &want.unless else { return false };
@@ -76,7 +77,7 @@ fn testify(context: &Context, tell: &mut dyn FnMut(Found)) {
         })
     };
     let (asleep, awake): (Vec<_>, Vec<_>) = later.into_iter().partition(|want| is_asleep(want));
-    let answers = http::get_many(address, awake.iter().map(|want| request(want)).collect());
+    let answers = http::get_many(reach, awake.iter().map(|want| request(want)).collect());
     all.extend(awake.into_iter().zip(answers));
     for want in asleep {
         let why = "the server sleeps, and asking would wake it";

@@ -12,7 +12,7 @@ use std::path::{Path, PathBuf};
 
 pub(super) const WITNESS: Witness = Witness { name: "log", artifacts, plan, testify };
 
-const LOG: &str = "log.txt";
+pub(crate) const LOG: &str = "log.txt";
 /// Standard output, where it is a file of its own.
 const LOG_STDOUT: &str = "log_stdout.txt";
 const NAME_IT: &str = "name the file the log goes to: `--log FILE`";
@@ -66,16 +66,60 @@ fn testify(context: &Context, tell: &mut dyn FnMut(Found)) {
         tell(Found::gap(LOG, "/proc/PID/fd/2", gap));
         return;
     };
-    let (error, output) = (Stream::of(pid, 2), Stream::of(pid, 1));
+    of_streams(&mut Here { context, start }, pid, &Stream::of(pid, 2), &Stream::of(pid, 1), tell);
+}
+
+/// Where descriptors are looked at: on this host, or on another.
+pub(crate) trait Descriptors {
+    /// Reads an open file; the path is only shown.
+    fn read(&mut self, name: &str, pid: u32, fd: u32, path: &str) -> Found;
+    /// The one regular file that the reader of a pipe writes: its PID, descriptor and path.
+    fn behind_pipe(&mut self, writer: u32, inode: u64) -> Option<(u32, u32, String)>;
+    /// Reads the journal of the start that the process belongs to; `false` if it belongs to none.
+    fn journal(&mut self, tell: &mut dyn FnMut(Found)) -> bool;
+}
+
+struct Here<'a> {
+    context: &'a Context,
+    start: Option<journal::Wanted>,
+}
+
+impl Descriptors for Here<'_> {
+    fn read(&mut self, name: &str, pid: u32, fd: u32, path: &str) -> Found {
+        // Through its descriptor: right in every namespace, and also after it was removed.
+        let descriptor = process::path(pid, &format!("fd/{fd}"));
+        let read = file::read_ends(&descriptor, &Root::ours(), &self.context.wants.log_beginnings);
+        Found::file(name, path.to_owned(), read)
+    }
+
+    fn behind_pipe(&mut self, writer: u32, inode: u64) -> Option<(u32, u32, String)> {
+        behind_pipe(writer, inode, self.context)
+    }
+
+    fn journal(&mut self, tell: &mut dyn FnMut(Found)) -> bool {
+        let Some(start) = &self.start else { return false };
+        journal::read(self.context, start, tell);
+        true
+    }
+}
+
+/// The log of a process, from where its standard streams lead.
+pub(crate) fn of_streams(
+    at: &mut dyn Descriptors,
+    pid: u32,
+    error: &Stream,
+    output: &Stream,
+    tell: &mut dyn FnMut(Found),
+) {
     let same =
-        matches!((&error, &output), (Stream::File { id: one, .. }, Stream::File { id: other, .. }) if one == other);
-    match (&error, &output) {
+        matches!((error, output), (Stream::File { id: one, .. }, Stream::File { id: other, .. }) if one == other);
+    match (error, output) {
         (Stream::File { path, .. }, other) => {
-            let mut found = read_descriptor(context, LOG, pid, 2, path);
+            let mut found = at.read(LOG, pid, 2, path);
             if !same {
                 if let Stream::File { path, .. } = other {
                     also(&mut found, format!("standard error only; standard output is in {LOG_STDOUT}"));
-                    tell(read_descriptor(context, LOG_STDOUT, pid, 1, path));
+                    tell(at.read(LOG_STDOUT, pid, 1, path));
                 } else {
                     also(&mut found, format!("standard error only; standard output goes to {}", other.shown()));
                 }
@@ -83,16 +127,16 @@ fn testify(context: &Context, tell: &mut dyn FnMut(Found)) {
             tell(found);
         }
         (other, Stream::File { path, .. }) => {
-            let mut found = read_descriptor(context, LOG, pid, 1, path);
+            let mut found = at.read(LOG, pid, 1, path);
             also(&mut found, format!("standard output only; standard error goes to {}", other.shown()));
             tell(found);
         }
         _ => {
-            let pipes = [(&error, &output, "error", "output"), (&output, &error, "output", "error")];
+            let pipes = [(error, output, "error", "output"), (output, error, "output", "error")];
             for (stream, other, this, that) in pipes {
                 let Stream::Pipe(inode) = stream else { continue };
-                if let Some((reader, fd, path)) = behind_pipe(pid, *inode, context) {
-                    let mut found = read_descriptor(context, LOG, reader, fd, &path);
+                if let Some((reader, fd, path)) = at.behind_pipe(pid, *inode) {
+                    let mut found = at.read(LOG, reader, fd, &path);
                     if !matches!(other, Stream::Pipe(second) if second == inode) {
                         also(&mut found, format!("standard {this} only; standard {that} goes to {}", other.shown()));
                     }
@@ -101,8 +145,7 @@ fn testify(context: &Context, tell: &mut dyn FnMut(Found)) {
                 }
             }
             // The lines there are the journal's own if this process wrote them.
-            if let Some(start) = start.filter(|_| matches!(error, Stream::Socket) || matches!(output, Stream::Socket)) {
-                journal::read(context, &start, tell);
+            if (matches!(error, Stream::Socket) || matches!(output, Stream::Socket)) && at.journal(tell) {
                 return;
             }
             tell(Found::gap(LOG, format!("/proc/{pid}/fd/2"), error.gap()));
@@ -120,14 +163,9 @@ fn also(found: &mut Found, text: String) {
     }
 }
 
-/// Reads an open file through its descriptor: right in every namespace, and also after it was removed.
-fn read_descriptor(context: &Context, name: &str, pid: u32, fd: u32, path: &str) -> Found {
-    let descriptor = process::path(pid, &format!("fd/{fd}"));
-    Found::file(name, path.to_owned(), file::read_ends(&descriptor, &Root::ours(), &context.wants.log_beginnings))
-}
-
 /// Where a standard stream leads.
-enum Stream {
+#[derive(Debug)]
+pub(crate) enum Stream {
     File { path: String, id: (u64, u64) },
     Pipe(u64),
     Terminal(String),
@@ -146,6 +184,15 @@ impl Stream {
             Err(error) if error.is_permission() => return Stream::NotPermitted,
             Err(_) => return Stream::Closed,
         };
+        let regular = || match std::fs::metadata(process::path(pid, &name)) {
+            Ok(metadata) if metadata.is_file() => Some((metadata.dev(), metadata.ino())),
+            _ => None,
+        };
+        Stream::to(target, regular)
+    }
+
+    /// The stream that leads to `target`; `regular` tells device and inode if that is a regular file.
+    pub(crate) fn to(target: String, regular: impl FnOnce() -> Option<(u64, u64)>) -> Self {
         let inode = |kind: &str| target.strip_prefix(kind)?.strip_suffix(']')?.parse().ok();
         if let Some(inode) = inode("pipe:[") {
             Stream::Pipe(inode)
@@ -156,11 +203,9 @@ impl Stream {
         } else if target.starts_with("/dev/pts/") || target.starts_with("/dev/tty") || target == "/dev/console" {
             Stream::Terminal(target)
         } else {
-            match std::fs::metadata(process::path(pid, &name)) {
-                Ok(metadata) if metadata.is_file() => {
-                    Stream::File { path: target, id: (metadata.dev(), metadata.ino()) }
-                }
-                _ => Stream::Other(target),
+            match regular() {
+                Some(id) => Stream::File { path: target, id },
+                None => Stream::Other(target),
             }
         }
     }
@@ -239,11 +284,16 @@ fn behind_pipe(writer: u32, inode: u64, context: &Context) -> Option<(u32, u32, 
             }
         }
     }
+    the_one(files)
+}
+
+/// The file, if it is one: its PID, descriptor and path. Each comes with what tells files apart.
+pub(crate) fn the_one<I: PartialEq>(mut files: Vec<(u32, u32, String, I)>) -> Option<(u32, u32, String)> {
     // Its own standard streams are no copies of what it reads, if it writes anything else.
     if files.iter().any(|(_, fd, ..)| *fd > 2) {
         files.retain(|(_, fd, ..)| *fd > 2);
     }
-    files.dedup_by_key(|file| file.3);
+    files.dedup_by(|one, other| one.3 == other.3);
     match files.as_slice() {
         [(reader, fd, path, _)] => Some((*reader, *fd, path.clone())),
         _ => None,

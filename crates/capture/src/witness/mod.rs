@@ -3,11 +3,11 @@
 //! To add one: write its file, and name it in [`WITNESSES`]. A test looks for files that are not in the list.
 
 mod checkpoint;
-mod endpoints;
+pub(crate) mod endpoints;
 mod files;
 pub(crate) mod journal;
-mod log;
-mod process;
+pub(crate) mod log;
+pub(crate) mod process;
 pub(crate) mod unit;
 
 use crate::file::{self, Root};
@@ -48,6 +48,8 @@ pub struct Context {
     pub api_key: Option<String>,
     /// Where the server answers, or why that is not known.
     pub address: Result<Address, ArtifactGap>,
+    /// Where to connect to instead: our end of a forward to that address.
+    pub through: Option<Address>,
     /// The file tree the process sees.
     pub root: Root,
     /// How long a witness may take.
@@ -98,7 +100,7 @@ impl Found {
     }
 
     /// What came of reading a file.
-    fn file(name: &str, source: String, read: std::io::Result<file::Content>) -> Self {
+    pub(crate) fn file(name: &str, source: String, read: std::io::Result<file::Content>) -> Self {
         match read {
             Ok(content) => {
                 let mut found = Found::bytes(name, source, content.bytes);

@@ -2,14 +2,15 @@
 
 use super::{Context, Found, Witness, gap, no_process};
 use crate::process::{self, Error};
-use crate::sockets;
+use crate::sockets::{self, Listener, UnixListener};
 use ascertain_model::capture::ArtifactGap;
+use ascertain_model::wants::ProcessFacts;
 use serde_json::json;
 use std::collections::BTreeSet;
 
-pub(super) const WITNESS: Witness = Witness { name: "process", artifacts, plan, testify };
+pub(crate) const WITNESS: Witness = Witness { name: "process", artifacts, plan, testify };
 
-const ARTIFACTS: [(&str, &str); 6] = [
+pub(crate) const ARTIFACTS: [(&str, &str); 6] = [
     ("proc_cmdline.json", "cmdline"),
     ("proc_environ.json", "environ"),
     ("proc_status.txt", "status"),
@@ -45,14 +46,9 @@ fn testify(context: &Context, tell: &mut dyn FnMut(Found)) {
     for (name, file) in ARTIFACTS {
         let read: Result<Vec<u8>, Error> = match name {
             "proc_cmdline.json" => process::facts(pid).map(|facts| pretty(&json!(facts.argv))),
-            "proc_environ.json" => process::environ(pid).map(|environ| {
-                let kept: Vec<String> = environ
-                    .iter()
-                    .filter(|(name, _)| wanted(&context.wants.environment, name))
-                    .map(|(name, value)| format!("{name}={value}"))
-                    .collect();
-                pretty(&json!(kept))
-            }),
+            "proc_environ.json" => {
+                process::environ(pid).map(|environ| kept_variables(&environ, &context.wants.environment))
+            }
             "maps_files.txt" => process::read(pid, "maps").map(|maps| mapped_files(&maps)),
             "process.json" => describe(pid, context),
             "listeners.json" => listeners(pid),
@@ -66,7 +62,17 @@ fn testify(context: &Context, tell: &mut dyn FnMut(Found)) {
     }
 }
 
-fn gap_of(error: &Error) -> ArtifactGap {
+/// The variables that are wanted, as an artifact.
+pub(crate) fn kept_variables(environ: &[(String, String)], patterns: &[String]) -> Vec<u8> {
+    let kept: Vec<String> = environ
+        .iter()
+        .filter(|(name, _)| wanted(patterns, name))
+        .map(|(name, value)| format!("{name}={value}"))
+        .collect();
+    pretty(&json!(kept))
+}
+
+pub(crate) fn gap_of(error: &Error) -> ArtifactGap {
     match error {
         Error::Gone { .. } => gap("not_present", error.to_string(), None),
         Error::NotPermitted { path, .. } => gap(
@@ -89,24 +95,34 @@ fn wanted(patterns: &[String], name: &str) -> bool {
 fn describe(pid: u32, context: &Context) -> Result<Vec<u8>, Error> {
     let stat = process::stat(pid)?;
     let status = process::read(pid, "status")?;
-    let status = String::from_utf8_lossy(&status);
+    Ok(description(pid, context.facts.as_ref(), process::exe_deleted(pid).ok(), stat.start_ticks, &status))
+}
+
+/// What the process is, as an artifact: `status` is the text of `/proc/PID/status`.
+pub(crate) fn description(
+    pid: u32,
+    facts: Option<&ProcessFacts>,
+    exe_deleted: Option<bool>,
+    start_ticks: u64,
+    status: &[u8],
+) -> Vec<u8> {
+    let status = String::from_utf8_lossy(status);
     let number = |key: &str| -> Option<u64> {
         status.lines().find_map(|line| line.strip_prefix(key))?.split_ascii_whitespace().next()?.parse().ok()
     };
-    let facts = context.facts.as_ref();
-    Ok(pretty(&json!({
+    pretty(&json!({
         "pid": pid,
         "exe": facts.and_then(|facts| facts.exe.clone()),
-        "exe_deleted": process::exe_deleted(pid).ok(),
+        "exe_deleted": exe_deleted,
         "cwd": facts.and_then(|facts| facts.cwd.clone()),
-        "start_ticks": stat.start_ticks,
+        "start_ticks": start_ticks,
         "threads": number("Threads:"),
         "rss_kb": number("VmRSS:"),
-    })))
+    }))
 }
 
 /// The files mapped into a process, each once, sorted.
-fn mapped_files(maps: &[u8]) -> Vec<u8> {
+pub(crate) fn mapped_files(maps: &[u8]) -> Vec<u8> {
     let mut files: BTreeSet<&[u8]> = BTreeSet::new();
     for line in maps.split(|byte| *byte == b'\n') {
         // `address perms offset dev inode      path`: five fields, then the path, which may hold spaces.
@@ -134,13 +150,18 @@ fn listeners(pid: u32) -> Result<Vec<u8>, Error> {
     };
     let tcp = sockets::listening_of(pid).ok_or_else(not_permitted)?;
     let unix = sockets::unix_listening_of(pid).unwrap_or_default();
+    Ok(listening(&tcp, &unix))
+}
+
+/// Where it accepts connections, as an artifact.
+pub(crate) fn listening(tcp: &[Listener], unix: &[UnixListener]) -> Vec<u8> {
     let mut all: Vec<serde_json::Value> = Vec::new();
     all.extend(tcp.iter().map(|listener| json!({"address": listener.address.to_string(), "port": listener.port})));
     all.extend(unix.iter().map(|listener| json!({"unix": listener.path})));
-    Ok(pretty(&json!(all)))
+    pretty(&json!(all))
 }
 
-fn pretty(value: &serde_json::Value) -> Vec<u8> {
+pub(crate) fn pretty(value: &serde_json::Value) -> Vec<u8> {
     format!("{value:#}\n").into_bytes()
 }
 

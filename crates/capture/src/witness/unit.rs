@@ -3,7 +3,7 @@
 
 use super::{Context, Found, Witness};
 
-pub(super) const WITNESS: Witness = Witness { name: "unit", artifacts, plan, testify };
+pub(crate) const WITNESS: Witness = Witness { name: "unit", artifacts, plan, testify };
 
 /// Its files.
 pub(crate) const FILES: &str = "unit_files.json";

@@ -64,8 +64,8 @@ impl Reader<'_> {
             let kind = match remark.kind.as_str() {
                 "identity" => "identity",
                 "executable_replaced" => "executable_replaced",
-                // The state says it already.
-                "ended_in_exercise" | "other_log" => continue,
+                // The state says it already, or a witness does.
+                "ended_in_exercise" | "other_log" | "agentless" => continue,
                 _ => "remark",
             };
             self.findings.push(Finding { kind, severity, text: text::safe(&remark.text), evidence: Vec::new() });
