@@ -108,6 +108,17 @@ impl Journalctl {
         Ok(exported)
     }
 
+    /// The newest entries of a condition.
+    pub fn newest(&self, condition: &Match, count: usize) -> Result<Exported, Error> {
+        let printed = self.call(condition, Some(count), Instant::now() + self.time)?;
+        let name = self.name(condition);
+        let mut exported = Exported::read(&name, printed.bytes);
+        if !printed.whole {
+            exported.cut_off(&name);
+        }
+        Ok(exported)
+    }
+
     /// The words of a call for the entries of a condition, all or the newest ones, to be run or to be shown.
     pub fn words(&self, condition: &Match, newest: Option<usize>) -> Vec<OsString> {
         let mut words = self.program.clone();

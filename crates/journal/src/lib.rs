@@ -16,6 +16,7 @@
 mod completeness;
 mod cursor;
 mod decompress;
+mod ending;
 mod entries;
 mod entry;
 mod export;
@@ -35,6 +36,7 @@ mod window;
 
 pub use completeness::{Caveat, Completeness, Evidence, Flaw, StartLine};
 pub use cursor::{Cursor, NotACursor};
+pub use ending::Ending;
 pub use entries::Entries;
 pub use entry::{Entry, Field};
 pub use exported::Exported;

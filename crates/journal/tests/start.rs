@@ -155,3 +155,29 @@ fn damage_of_the_index_does_not_hide_a_start() {
     assert_eq!(entries.count(), 205, "its own lines, by way of the field's values");
     assert!(!start.completeness(None).is_complete());
 }
+
+#[test]
+fn how_a_start_ended_is_what_the_manager_says() {
+    let fields = [("_PID", "1"), ("_UID", "0"), ("UNIT", UNIT), ("INVOCATION_ID", ID)];
+    let exit = [("MESSAGE_ID", "98e322203f7a4ed290d09fe03c09fe15"), ("EXIT_CODE", "killed"), ("EXIT_STATUS", "9")];
+    let failed = [("MESSAGE_ID", "d9b373ed55a64feb8242e02dbe79a49c"), ("UNIT_RESULT", "oom-kill")];
+    let ending = |said: &[&[(&str, &str)]]| {
+        let mut host = Host::new();
+        said.iter().for_each(|more| host.add(&[&fields[..], more].concat()));
+        // The end of another start is none of this one.
+        host.manager(EARLIER, "d9b373ed55a64feb8242e02dbe79a49c", "llm.service: Failed with result 'exit-code'.");
+        let directory = host.write(&[], OFFLINE);
+        let (journal, _) = Journal::open([directory.path()]);
+        let (ending, gaps) = journal.start(UNIT, Manager::System, id()).ending();
+        assert_eq!(gaps, []);
+        ending.map(|ending| (ending.failure, ending.process))
+    };
+    let stopped = [("MESSAGE_ID", "9d1aaa27d60140bd96365438aad20286")];
+    let success = [("MESSAGE_ID", "7ad2d189f7e94e70a38c781354912448")];
+    let process = Some(("killed".to_owned(), "9".to_owned()));
+    assert_eq!(ending(&[]), None);
+    assert_eq!(ending(&[&exit]), None, "a process that ended is not the end");
+    assert_eq!(ending(&[&exit, &failed]), Some((Some("oom-kill".to_owned()), process.clone())));
+    assert_eq!(ending(&[&exit, &failed, &stopped]), Some((Some("oom-kill".to_owned()), process)));
+    assert_eq!(ending(&[&success, &stopped]), Some((None, None)));
+}
