@@ -4,6 +4,7 @@ use crate::cursor::Cursor;
 use crate::file::{FileInfo, State};
 use crate::filter::{Filter, Match, Walk};
 use crate::gap::{Gap, Gaps, Reason};
+use crate::id::Id128;
 use crate::journal::Journal;
 use crate::list::Reading;
 use crate::start::{Manager, STARTED, STARTING, Source, Start};
@@ -308,15 +309,30 @@ impl Start<'_> {
     }
 }
 
+/// Looks for missing sequence numbers, also where a start began in the volatile journal and went on in the persistent
+/// one, which count apart.
 fn check_sequence(journal: &Journal, first: &Cursor, last: &Cursor, judged: &mut Completeness) {
-    if first.seqnum_id != last.seqnum_id {
-        return;
+    if first.seqnum_id == last.seqnum_id {
+        check_source(journal, first.seqnum_id, first, (first.seqnum, last.seqnum), judged);
+    } else {
+        check_source(journal, first.seqnum_id, first, (first.seqnum, u64::MAX), judged);
+        check_source(journal, last.seqnum_id, first, (0, last.seqnum), judged);
     }
+}
+
+/// Looks for numbers of one source that no file has, from the first to the last given, in files written since `start`.
+fn check_source(
+    journal: &Journal,
+    source: Id128,
+    start: &Cursor,
+    (first, last): (u64, u64),
+    judged: &mut Completeness,
+) {
     let mut files: Vec<&FileInfo> = journal
         .files()
         .filter(|file| {
-            let within = file.tail_seqnum >= first.seqnum && file.head_seqnum <= last.seqnum;
-            file.seqnum_id == first.seqnum_id && file.entries > 0 && within
+            let within = file.tail_seqnum >= first && file.head_seqnum <= last;
+            file.seqnum_id == source && file.entries > 0 && within && file.tail_realtime >= start.realtime
         })
         .collect();
     files.sort_by_key(|file| (file.head_seqnum, file.tail_seqnum));
@@ -338,10 +354,9 @@ fn check_sequence(journal: &Journal, first: &Cursor, last: &Cursor, judged: &mut
         }
     }
     if judged.flaws.len() == holes {
-        let (first, last) = (first.seqnum, last.seqnum);
-        judged.evidence.push(Evidence::Unbroken { first, last, files: files.len() });
         let from = files.iter().map(|file| file.head_seqnum).min().unwrap_or(0);
         let to = files.iter().map(|file| file.tail_seqnum).max().unwrap_or(0);
+        judged.evidence.push(Evidence::Unbroken { first: first.max(from), last: last.min(to), files: files.len() });
         let span = to.saturating_sub(from).saturating_add(1);
         let there = files.iter().fold(0_u64, |sum, file| sum.saturating_add(file.entries));
         if there < span {

@@ -174,7 +174,7 @@ impl Iterator for Entries {
         let entry = Entry::stored(&stream.file, &head, &stream.items);
         let mut ended = false;
         for stream in &mut self.streams {
-            if stream.head.as_ref().is_some_and(|(_, at)| *at == best_at) {
+            if stream.head.as_ref().is_some_and(|(_, at)| at.same_entry(&best_at)) {
                 stream.advance(direction, &mut self.gaps);
                 ended |= stream.head.is_none();
             }

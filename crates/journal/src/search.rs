@@ -201,7 +201,8 @@ fn merge(parts: impl Iterator<Item = Vec<Hit>>) -> Vec<Hit> {
         let Some((best, at)) = best else { return merged };
         let hit = files[best].next();
         // One entry in two files, several messages in one entry.
-        let again = merged.last().is_some_and(|last| last.entry.cursor() == at && last.entry.path() != path_of(&hit));
+        let again =
+            merged.last().is_some_and(|last| last.entry.cursor().same_entry(&at) && last.entry.path() != path_of(&hit));
         if !again {
             merged.extend(hit);
         }

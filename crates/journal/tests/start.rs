@@ -5,7 +5,7 @@ mod support;
 use ascertain_journal::{Caveat, Completeness, Evidence, Flaw, Id128, Journal, Manager, Query, Reason, StartLine};
 use std::fs;
 use support::host::{EARLIER, Host, ID, UNIT};
-use support::{OFFLINE, ONLINE};
+use support::{OFFLINE, ONLINE, PLAIN, Writer};
 use tempfile::TempDir;
 
 fn id() -> Id128 {
@@ -180,4 +180,29 @@ fn how_a_start_ended_is_what_the_manager_says() {
     assert_eq!(ending(&[&exit, &failed]), Some((Some("oom-kill".to_owned()), process.clone())));
     assert_eq!(ending(&[&exit, &failed, &stopped]), Some((Some("oom-kill".to_owned()), process)));
     assert_eq!(ending(&[&success, &stopped]), Some((None, None)));
+}
+
+#[test]
+fn a_hole_is_seen_in_each_of_the_journals_that_hold_a_start() {
+    let host = Host::new();
+    let write = |directory: &TempDir, name: &str, source: u8, range: std::ops::Range<usize>| {
+        let mut writer = Writer::new(PLAIN, u64::from(source) + range.start as u64 * 10);
+        writer.seqnum_id = [source; 16];
+        writer.seqnum = range.start as u64 + u64::from(source) * 1000;
+        writer.append_all(&host.records[range]);
+        fs::write(directory.path().join(name), writer.finish(OFFLINE)).expect("written");
+    };
+    // It began in the volatile journal; what was there was copied to the persistent one, in several files.
+    let directory = TempDir::new().expect("a directory");
+    write(&directory, "run.journal", 1, 0..220);
+    write(&directory, "var@1.journal", 2, 0..250);
+    write(&directory, "var@2.journal", 2, 250..330);
+    write(&directory, "var@3.journal", 2, 330..host.records.len());
+    let judged = judge(&directory, None);
+    assert_eq!(judged.flaws, []);
+    let unbroken = judged.evidence.iter().filter(|evidence| matches!(evidence, Evidence::Unbroken { .. })).count();
+    assert_eq!(unbroken, 2);
+    fs::remove_file(directory.path().join("var@2.journal")).expect("removed");
+    let flaws = judge(&directory, None).flaws;
+    assert!(matches!(flaws[..], [Flaw::SequenceHole { first: 2251, last: 2330, .. }]), "{flaws:?}");
 }

@@ -154,7 +154,7 @@ pub struct Writer {
     pub bytes: Vec<u8>,
     layout: Layout,
     file_id: [u8; 16],
-    seqnum_id: [u8; 16],
+    pub seqnum_id: [u8; 16],
     pub seqnum: u64,
     head: Option<(u64, u64)>,
     tail: (u64, u64),
