@@ -1,9 +1,12 @@
-//! How a start ended, in the manager's words.
+//! How the starts of a unit ended, in the manager's words.
 
 use crate::entry::Entry;
-use crate::filter::{Direction, Filter, Match};
-use crate::gap::Gap;
-use crate::start::Start;
+use crate::filter::Match;
+use crate::gap::{Gap, Gaps};
+use crate::id::Id128;
+use crate::journal::Journal;
+use crate::start::{Manager, Which};
+use std::collections::BTreeMap;
 
 /// sd-messages.h: SD_MESSAGE_UNIT_SUCCESS, "Deactivated successfully".
 const SUCCESS: &str = "7ad2d189f7e94e70a38c781354912448";
@@ -17,7 +20,7 @@ const PROCESS_EXIT: &str = "98e322203f7a4ed290d09fe03c09fe15";
 /// The end of a start, as the manager logs it (systemd 252).
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Ending {
-    /// When it said so: microseconds since 1970.
+    /// When it said so last: microseconds since 1970.
     pub realtime: u64,
     /// Why it failed, in systemd's words: `exit-code`, `signal`, `timeout`, `oom-kill`, …; `None`: it did not.
     pub failure: Option<String>,
@@ -26,32 +29,48 @@ pub struct Ending {
     pub process: Option<(String, String)>,
 }
 
-impl Start<'_> {
-    /// How it ended; `None`: the manager did not say, so it may run on, or the host went down.
-    pub fn ending(&self) -> (Option<Ending>, Vec<Gap>) {
-        let said = |ids: &[&str]| Match::one_of("MESSAGE_ID", ids).and(self.which.manager_lines());
-        let newest_first = |ids| Filter { direction: Direction::Backward, ..said(ids).into() };
-        let mut entries = self.source.entries(&newest_first(&[SUCCESS, FAILURE, STOPPED]));
-        let mut ending: Option<Ending> = None;
-        // "Stopped" comes last, and what came of it just before.
-        for entry in entries.by_ref().take(3) {
-            let ending = ending.get_or_insert(Ending { realtime: entry.realtime(), failure: None, process: None });
-            if text(&entry, "MESSAGE_ID").as_deref() == Some(FAILURE) {
-                ending.failure = Some(text(&entry, "UNIT_RESULT").unwrap_or_else(|| "failed".to_owned()));
+impl Journal {
+    /// How the starts of a unit (full name) ended. A start that is not among them runs on, or the host went down, or the
+    /// manager's lines are not there. Cost: a few reads for each start.
+    pub fn endings(&self, unit: &str, manager: Manager) -> (BTreeMap<Id128, Ending>, Vec<Gap>) {
+        let said = Match::one_of("MESSAGE_ID", [SUCCESS, FAILURE, STOPPED, PROCESS_EXIT]);
+        let mut entries = self.entries(&said.and(Which::said_about(unit, manager)).into());
+        let mut endings: BTreeMap<Id128, Ending> = BTreeMap::new();
+        let mut processes: BTreeMap<Id128, (String, String)> = BTreeMap::new();
+        let mut gaps = Gaps::default();
+        let field = match manager {
+            Manager::System => "INVOCATION_ID",
+            Manager::User(_) => "USER_INVOCATION_ID",
+        };
+        for entry in entries.by_ref() {
+            let mut text = |name: &str| text(&entry, name, &mut gaps);
+            let Some(id) = text(field).and_then(|id| id.parse().ok()) else { continue };
+            let said = text("MESSAGE_ID");
+            if said.as_deref() == Some(PROCESS_EXIT) {
+                processes.extend(text("EXIT_CODE").zip(text("EXIT_STATUS")).map(|process| (id, process)));
+                continue;
+            }
+            let new = Ending { realtime: 0, failure: None, process: None };
+            let ending = endings.entry(id).or_insert(new);
+            ending.realtime = entry.realtime();
+            if said.as_deref() == Some(FAILURE) {
+                ending.failure = Some(text("UNIT_RESULT").unwrap_or_else(|| "failed".to_owned()));
             }
         }
-        let mut gaps = entries.into_gaps();
-        if let Some(ending) = &mut ending {
-            let mut entries = self.source.entries(&newest_first(&[PROCESS_EXIT]));
-            if let Some(entry) = entries.next() {
-                ending.process = text(&entry, "EXIT_CODE").zip(text(&entry, "EXIT_STATUS"));
-            }
-            gaps.extend(entries.into_gaps());
+        for (id, ending) in &mut endings {
+            ending.process = processes.remove(id);
         }
-        (ending, gaps)
+        gaps.extend(entries.into_gaps());
+        (endings, gaps.into_vec())
     }
 }
 
-fn text(entry: &Entry, field: &str) -> Option<String> {
-    entry.get(field).ok().flatten().map(|value| String::from_utf8_lossy(&value).into_owned())
+fn text(entry: &Entry, field: &str, gaps: &mut Gaps) -> Option<String> {
+    match entry.get(field) {
+        Ok(value) => value.map(|value| String::from_utf8_lossy(&value).into_owned()),
+        Err(gap) => {
+            gaps.add(gap);
+            None
+        }
+    }
 }

@@ -80,14 +80,19 @@ impl Which {
     }
 
     pub(crate) fn manager_lines(&self) -> Match {
-        let id = self.invocation.to_string();
-        Match::All(match self.manager {
-            Manager::System => {
-                vec![Match::field("INVOCATION_ID", id), Match::field("UNIT", &self.unit), Match::field("_PID", "1")]
-            }
+        let field = match self.manager {
+            Manager::System => "INVOCATION_ID",
+            Manager::User(_) => "USER_INVOCATION_ID",
+        };
+        Match::field(field, self.invocation.to_string()).and(Self::said_about(&self.unit, self.manager))
+    }
+
+    /// What a manager itself says about a unit, of any of its starts.
+    pub(crate) fn said_about(unit: &str, manager: Manager) -> Match {
+        Match::All(match manager {
+            Manager::System => vec![Match::field("UNIT", unit), Match::field("_PID", "1")],
             Manager::User(uid) => vec![
-                Match::field("USER_INVOCATION_ID", id),
-                Match::field("USER_UNIT", &self.unit),
+                Match::field("USER_UNIT", unit),
                 Match::field("_UID", uid.to_string()),
                 Match::field("_COMM", "systemd"),
             ],

@@ -168,9 +168,11 @@ fn how_a_start_ended_is_what_the_manager_says() {
         host.manager(EARLIER, "d9b373ed55a64feb8242e02dbe79a49c", "llm.service: Failed with result 'exit-code'.");
         let directory = host.write(&[], OFFLINE);
         let (journal, _) = Journal::open([directory.path()]);
-        let (ending, gaps) = journal.start(UNIT, Manager::System, id()).ending();
+        let (mut endings, gaps) = journal.endings(UNIT, Manager::System);
         assert_eq!(gaps, []);
-        ending.map(|ending| (ending.failure, ending.process))
+        let earlier = endings.remove(&EARLIER.parse().expect("an id")).expect("it ended");
+        assert_eq!((earlier.failure.as_deref(), earlier.process), (Some("failed"), None));
+        endings.remove(&id()).map(|ending| (ending.failure, ending.process))
     };
     let stopped = [("MESSAGE_ID", "9d1aaa27d60140bd96365438aad20286")];
     let success = [("MESSAGE_ID", "7ad2d189f7e94e70a38c781354912448")];

@@ -139,13 +139,18 @@ impl Opened {
     /// All starts of a unit, oldest first.
     pub fn list(&self, unit: &str) -> Vec<Known> {
         let (starts, _) = self.journal.invocations(unit);
+        let mut endings = self.journal.endings(unit, Manager::System).0;
+        // A unit of a user may have the name of one of the system.
+        if let Some(manager @ Manager::User(_)) = starts.last().map(|start| self.manager(unit, start.id)) {
+            endings.extend(self.journal.endings(unit, manager).0);
+        }
         let newest_boot = self.journal.boots().0.last().map(|boot: &Boot| boot.id);
         let count = starts.len() as i64;
         starts
             .iter()
             .enumerate()
             .map(|(index, start)| {
-                let (ending, _) = self.start(unit, start.id).ending();
+                let ending = endings.get(&start.id).cloned();
                 let is_last = index + 1 == starts.len();
                 let state = match &ending {
                     Some(Ending { failure: Some(_), .. }) => "failed",

@@ -21,7 +21,7 @@ impl std::str::FromStr for Which {
     fn from_str(text: &str) -> Result<Self, String> {
         // An id may be all digits: only a short one is a number.
         if let Ok(number) = text.parse::<i64>()
-            && text.len() < SHORTEST_ID
+            && (number < 0 || text.len() < SHORTEST_ID)
         {
             return Ok(Which::Number(number));
         }
@@ -88,6 +88,7 @@ mod tests {
         assert_eq!(index("-1"), Ok(Some(1)));
         assert_eq!(index("-2"), Ok(Some(0)));
         assert_eq!(index("-3"), Ok(None));
+        assert_eq!(index("-1234567"), Ok(None));
         assert_eq!(index("1"), Ok(Some(0)));
         assert_eq!(index("4"), Ok(None));
         assert_eq!(index("AAAAAA1"), Ok(Some(1)));
