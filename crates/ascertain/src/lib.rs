@@ -7,6 +7,7 @@
 pub mod cli;
 pub mod demo;
 pub mod failure;
+pub mod log;
 pub mod remote;
 pub mod render;
 pub mod target;

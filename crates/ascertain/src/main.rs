@@ -1,9 +1,10 @@
 //! The command line: parse, dispatch, exit code.
 
-use ascertain::cli::{Cli, run};
+use ascertain::cli::{Cli, READER_GONE, run};
 use clap::Parser;
 use std::io::{self, Write};
 use std::process::ExitCode;
+use std::sync::atomic::Ordering;
 
 fn main() -> ExitCode {
     let cli = Cli::parse();
@@ -31,6 +32,7 @@ impl WhileRead {
         match done {
             Err(error) if error.kind() == io::ErrorKind::BrokenPipe => {
                 self.gone = true;
+                READER_GONE.store(true, Ordering::Relaxed);
                 Ok(otherwise)
             }
             done => done,

@@ -253,9 +253,14 @@ pub(crate) fn log_beginnings() -> Vec<String> {
     ENGINES.iter().flat_map(|engine| engine.wants(&ProcessFacts::default(), &[]).log_beginnings).collect()
 }
 
+/// A redactor that knows under which names any engine keeps secrets, and none of them yet.
+pub(crate) fn redactor() -> Redactor {
+    Redactor::new(secret_names())
+}
+
 /// A redactor for what is added to a stored capture, whose own secrets are gone already.
 pub(crate) fn redactor_for(_capture: &Capture) -> Redactor {
-    Redactor::new(secret_names())
+    redactor()
 }
 
 fn of_pid(pid: u32, address: Option<Address>, name: String) -> Result<Located, Failure> {

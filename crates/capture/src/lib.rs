@@ -11,6 +11,7 @@ pub mod containers;
 pub mod directory;
 pub mod file;
 pub mod http;
+pub mod journalctl;
 pub mod pack;
 pub mod process;
 pub mod redact;

@@ -84,6 +84,10 @@ pub trait Engine: Sync {
     fn read(&self, capture: &Capture) -> Reading;
     /// What to send to settle what nothing else does.
     fn experiments(&self, capture: &Capture) -> Vec<Experiment>;
+    /// The settings, by canonical name, that a line of its log is about: to find one's way in a log, not as evidence.
+    fn speaks_of(&self, line: &str) -> Vec<String>;
+    /// Where the last start begins in a log, in bytes; `None`: its first line is not there.
+    fn last_start(&self, log: &[u8]) -> Option<usize>;
     /// What the demonstration shows of it.
     fn demo(&self) -> Option<Demo> {
         None

@@ -23,10 +23,18 @@ pub struct Cursor {
 }
 
 impl Cursor {
+    /// Whether both are places of one entry: the same content at the same time. Under another source's number too, since
+    /// journald counts anew in the volatile and in the persistent journal, to which it copies the former.
+    pub fn same_entry(&self, other: &Self) -> bool {
+        let counted_alike = self.seqnum_id != other.seqnum_id || self.seqnum == other.seqnum;
+        let same_time = self.monotonic == other.monotonic && self.realtime == other.realtime;
+        counted_alike && same_time && self.boot_id == other.boot_id && self.xor_hash == other.xor_hash
+    }
+
     /// journalctl's order of entries of different files: by sequence number where the source is the same, else by
     /// monotonic time in one boot, else by wall clock. Not transitive when clocks jump.
     pub fn order(&self, other: &Self) -> Ordering {
-        if self == other {
+        if self.same_entry(other) {
             return Ordering::Equal;
         }
         let by_seqnum =

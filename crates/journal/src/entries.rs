@@ -15,6 +15,8 @@ use std::sync::Arc;
 ///
 /// What cannot be read is left out and noted: [`Entries::gaps`] says what was met so far.
 pub struct Entries {
+    /// Those of an exported text, which are sorted and filtered already.
+    listed: std::vec::IntoIter<Entry>,
     streams: Vec<Stream>,
     direction: Direction,
     gaps: Gaps,
@@ -124,7 +126,11 @@ impl Entries {
             }
         }
         streams.retain(|stream| stream.head.is_some());
-        Self { streams, direction: filter.direction, gaps }
+        Self { listed: Vec::new().into_iter(), streams, direction: filter.direction, gaps }
+    }
+
+    pub(crate) fn listed(entries: Vec<Entry>, gaps: Gaps) -> Self {
+        Self { listed: entries.into_iter(), streams: Vec::new(), direction: Direction::Forward, gaps }
     }
 
     /// What could not be read so far.
@@ -139,7 +145,7 @@ impl Entries {
 }
 
 /// The order seen in a direction.
-fn toward(direction: Direction, order: Ordering) -> Ordering {
+pub(crate) fn toward(direction: Direction, order: Ordering) -> Ordering {
     match direction {
         Direction::Forward => order,
         Direction::Backward => order.reverse(),
@@ -150,6 +156,9 @@ impl Iterator for Entries {
     type Item = Entry;
 
     fn next(&mut self) -> Option<Entry> {
+        if let Some(entry) = self.listed.next() {
+            return Some(entry);
+        }
         let direction = self.direction;
         let mut best = 0;
         let mut best_at = self.streams.first()?.head.as_ref()?.1;
@@ -162,10 +171,10 @@ impl Iterator for Entries {
         }
         let stream = &self.streams[best];
         let head = stream.head.as_ref()?.0;
-        let entry = Entry { file: Arc::clone(&stream.file), head, items: stream.items.as_slice().into() };
+        let entry = Entry::stored(&stream.file, &head, &stream.items);
         let mut ended = false;
         for stream in &mut self.streams {
-            if stream.head.as_ref().is_some_and(|(_, at)| *at == best_at) {
+            if stream.head.as_ref().is_some_and(|(_, at)| at.same_entry(&best_at)) {
                 stream.advance(direction, &mut self.gaps);
                 ended |= stream.head.is_none();
             }

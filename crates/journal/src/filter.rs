@@ -5,6 +5,8 @@ use crate::file::Data;
 use crate::gap::{Fault, Part};
 use crate::id::Id128;
 use crate::list::{List, Reading};
+use std::ffi::OsString;
+use std::os::unix::ffi::OsStringExt;
 
 /// `systemd-coredump`'s message about a crash (sd-messages.h: SD_MESSAGE_COREDUMP).
 const COREDUMP: &str = "fc2e22bc6ee647b6b90729ab34a250b1";
@@ -65,6 +67,64 @@ impl Match {
             uid.and(Match::field("COREDUMP_USER_UNIT", unit)),
             Match::field("_UID", "0").and(Match::field("OBJECT_SYSTEMD_USER_UNIT", unit)),
         ])
+    }
+
+    /// The condition as arguments of `journalctl`, one for each `NAME=value` and a `+` between alternatives; `None` if it
+    /// cannot be said so: journalctl takes several values of one field for alternatives.
+    pub fn arguments(&self) -> Option<Vec<OsString>> {
+        let mut arguments = Vec::new();
+        for alternative in self.alternatives()? {
+            let mut names: Vec<&[u8]> = Vec::new();
+            if !arguments.is_empty() {
+                arguments.push("+".into());
+            }
+            for payload in alternative {
+                let name = &payload[..payload.iter().position(|byte| *byte == b'=')?];
+                if names.contains(&name) {
+                    return None;
+                }
+                names.push(name);
+                arguments.push(OsString::from_vec(payload.to_vec()));
+            }
+        }
+        Some(arguments)
+    }
+
+    /// The condition as alternatives of fields that hold together; `None` if one of them holds for every entry, or if
+    /// they are too many.
+    fn alternatives(&self) -> Option<Vec<Vec<&[u8]>>> {
+        const MOST: usize = 256;
+        match self {
+            Match::Every => None,
+            Match::Field(payload) => Some(vec![vec![payload]]),
+            Match::Any(any) => {
+                let parts = any.iter().map(Match::alternatives).collect::<Option<Vec<_>>>()?;
+                let all: Vec<_> = parts.into_iter().flatten().collect();
+                (1..=MOST).contains(&all.len()).then_some(all)
+            }
+            Match::All(all) => {
+                let mut product: Vec<Vec<&[u8]>> = vec![Vec::new()];
+                for part in all.iter().filter(|part| **part != Match::Every) {
+                    let more = part.alternatives()?;
+                    product = product
+                        .iter()
+                        .flat_map(|so_far| more.iter().map(|more| [so_far.as_slice(), more.as_slice()].concat()))
+                        .take(MOST + 1)
+                        .collect();
+                }
+                (product.len() <= MOST && product.iter().all(|fields| !fields.is_empty())).then_some(product)
+            }
+        }
+    }
+
+    /// Whether it holds for an entry of which `has` knows the fields.
+    pub(crate) fn holds_for(&self, has: &impl Fn(&[u8]) -> bool) -> bool {
+        match self {
+            Match::Every => true,
+            Match::Field(payload) => has(payload),
+            Match::All(all) => all.iter().all(|part| part.holds_for(has)),
+            Match::Any(any) => any.iter().any(|part| part.holds_for(has)),
+        }
     }
 
     /// Warnings and worse: `PRIORITY` 0 to 4.

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 /// Something in one place of the journal that could not be read.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Gap {
-    /// The file or directory.
+    /// The file or directory, or the name of the text.
     pub path: PathBuf,
     /// Byte offset in the file; `None` when the file as a whole is meant.
     pub offset: Option<u64>,
@@ -60,6 +60,13 @@ pub enum Reason {
         /// The limit in bytes.
         limit: u64,
     },
+    /// A text is not in the export format from here on. Nothing behind it is read: where one entry ends and the next
+    /// begins is not known any more, and a message could pass for an entry.
+    #[error("is not in journalctl's export format ({0})")]
+    NotExported(&'static str),
+    /// A text ends in the middle of an entry, or was not taken to its end.
+    #[error("was cut off")]
+    CutOff,
     /// More files than the limit of [`Limits`](crate::Limits); the remaining ones were not opened.
     #[error("holds more journal files than the limit of {0}")]
     TooManyFiles(usize),

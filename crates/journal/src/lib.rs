@@ -8,14 +8,19 @@
 //!   is in them.
 //! - [`Journal::entries`] gives the entries of a [`Filter`] from several files in time order, by the index.
 //! - [`Journal::start`] is the log of exactly one start of a unit, with a judgement whether it is complete.
+//! - [`Exported`] reads the output of `journalctl --output=export` instead, where the files may not be read.
 //! - [`Journal::search`] finds words in the messages of a unit's whole history.
 
 #![forbid(unsafe_code)]
 
+mod completeness;
 mod cursor;
 mod decompress;
+mod ending;
 mod entries;
 mod entry;
+mod export;
+mod exported;
 mod file;
 mod filter;
 mod gap;
@@ -29,9 +34,12 @@ mod search;
 mod start;
 mod window;
 
+pub use completeness::{Caveat, Completeness, Evidence, Flaw, StartLine};
 pub use cursor::{Cursor, NotACursor};
+pub use ending::Ending;
 pub use entries::Entries;
 pub use entry::{Entry, Field};
+pub use exported::Exported;
 pub use file::{FileInfo, State};
 pub use filter::{Direction, Filter, Match};
 pub use gap::{Compression, Gap, Part, Reason};
@@ -40,4 +48,4 @@ pub use index::{Boot, Invocation, Unit};
 pub use journal::Journal;
 pub use limits::Limits;
 pub use search::{Found, Hit, Query, TooMuch};
-pub use start::{Caveat, Completeness, Evidence, Flaw, Head, Manager, Start, StartLine};
+pub use start::{Head, Manager, Start};

@@ -59,7 +59,7 @@ impl<'q> Query<'q> {
     }
 
     /// Whether a message is one of those asked for. `lower` is room to work in.
-    fn accepts(&self, message: &[u8], lower: &mut Vec<u8>) -> bool {
+    pub(crate) fn accepts(&self, message: &[u8], lower: &mut Vec<u8>) -> bool {
         if let Some(words) = &self.words {
             lower.clear();
             lower.extend_from_slice(message);
@@ -82,6 +82,10 @@ pub struct Hit {
 }
 
 impl Hit {
+    pub(crate) fn new(entry: Entry, message: Vec<u8>) -> Self {
+        Self { entry, kept: Some(message.into()) }
+    }
+
     /// Its `MESSAGE`, read again if the search kept too many others.
     pub fn message(&self) -> Result<Cow<'_, [u8]>, Gap> {
         match &self.kept {
@@ -197,7 +201,8 @@ fn merge(parts: impl Iterator<Item = Vec<Hit>>) -> Vec<Hit> {
         let Some((best, at)) = best else { return merged };
         let hit = files[best].next();
         // One entry in two files, several messages in one entry.
-        let again = merged.last().is_some_and(|last| last.entry.cursor() == at && last.entry.path() != path_of(&hit));
+        let again =
+            merged.last().is_some_and(|last| last.entry.cursor().same_entry(&at) && last.entry.path() != path_of(&hit));
         if !again {
             merged.extend(hit);
         }
@@ -290,8 +295,7 @@ impl<'s> Searcher<'s> {
                             self.found.not_listed += 1;
                             continue;
                         }
-                        let items = self.items.as_slice().into();
-                        let entry = Entry { file: Arc::clone(file), head, items };
+                        let entry = Entry::stored(file, &head, &self.items);
                         let total =
                             self.kept.bytes.fetch_add(message.len() as u64, Atomic::Relaxed) + message.len() as u64;
                         let kept = (total <= self.limits.kept_bytes).then_some(message);

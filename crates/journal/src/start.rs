@@ -1,26 +1,20 @@
-//! The log of exactly one start of a unit, and whether it is complete.
+//! The log of exactly one start of a unit.
 
-use crate::cursor::Cursor;
 use crate::entries::Entries;
 use crate::entry::Entry;
-use crate::file::{FileInfo, State};
-use crate::filter::{Direction, Filter, Match, Walk};
-use crate::gap::{Gap, Gaps, Reason};
+use crate::exported::Exported;
+use crate::filter::{Direction, Filter, Match};
+use crate::gap::{Gap, Gaps};
 use crate::id::Id128;
 use crate::journal::Journal;
-use crate::list::Reading;
 use crate::search::{Found, Query};
-use std::fmt;
-use std::path::{Path, PathBuf};
 
 /// sd-messages.h: SD_MESSAGE_UNIT_STARTING, "Starting …".
-const STARTING: &str = "7d4958e842da4a758f6c1cdc7b36dcc5";
+pub(crate) const STARTING: &str = "7d4958e842da4a758f6c1cdc7b36dcc5";
 /// sd-messages.h: SD_MESSAGE_UNIT_STARTED, "Started …"; for `Type=simple` the only one (systemd 252).
-const STARTED: &str = "39f53479d3a045ac8e11786248231fbf";
+pub(crate) const STARTED: &str = "39f53479d3a045ac8e11786248231fbf";
 /// sd-messages.h: SD_MESSAGE_JOURNAL_DROPPED, "Suppressed N messages from …".
 const SUPPRESSED: &str = "a596d6fe7bfa4994828e72309e95d61e";
-/// Entries about suppressed messages that are listed one by one.
-const MOST_SUPPRESSIONS: usize = 1000;
 
 /// Which service manager started a unit.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -37,10 +31,32 @@ pub enum Manager {
 /// not among them. For a user's unit the manager is a process named `systemd` of that user, which the user could forge.
 #[derive(Clone)]
 pub struct Start<'j> {
-    journal: &'j Journal,
-    unit: String,
-    manager: Manager,
-    invocation: Id128,
+    pub(crate) source: Source<'j>,
+    pub(crate) which: Which,
+}
+
+/// Where the entries of a start come from.
+#[derive(Clone, Copy)]
+pub(crate) enum Source<'j> {
+    Files(&'j Journal),
+    Exported(&'j Exported),
+}
+
+impl Source<'_> {
+    pub(crate) fn entries(self, filter: &Filter) -> Entries {
+        match self {
+            Source::Files(journal) => journal.entries(filter),
+            Source::Exported(exported) => exported.entries(filter),
+        }
+    }
+}
+
+/// Which start is meant, and by which fields its entries are known.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Which {
+    pub(crate) unit: String,
+    pub(crate) manager: Manager,
+    pub(crate) invocation: Id128,
 }
 
 /// The beginning of a start's log.
@@ -54,182 +70,61 @@ pub struct Head {
     pub gaps: Vec<Gap>,
 }
 
-/// What is known about a start's log being whole. A negative ("the service never said so") needs
-/// [`Completeness::is_complete`] and a search without gaps.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Completeness {
-    /// First and last entry; `None`: the journal has no line of this start.
-    pub span: Option<(Cursor, Cursor)>,
-    /// What speaks for it, point by point.
-    pub evidence: Vec<Evidence>,
-    /// What is missing or may be: each is enough to say that the log is not complete.
-    pub flaws: Vec<Flaw>,
-    /// What holds for every log of its kind and cannot be settled from the journal alone.
-    pub caveats: Vec<Caveat>,
-}
-
-impl Completeness {
-    /// Whether nothing speaks against it.
-    pub fn is_complete(&self) -> bool {
-        self.flaws.is_empty()
-    }
-}
-
-/// The manager's line with which a start begins.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum StartLine {
-    /// "Starting …": before the first process runs.
-    Starting,
-    /// "Started …": all there is for `Type=simple`, at the moment of the fork; for others the start is done.
-    Started,
-}
-
-/// A point that was looked at and is in order.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Evidence {
-    /// The manager's first line about this start is there.
-    FirstLine {
-        /// Which of them.
-        line: StartLine,
-        /// Its place.
-        at: Cursor,
-    },
-    /// The boot has entries before the start began, so that nothing was vacuumed from its beginning.
-    ReachesBefore {
-        /// Oldest entry of the boot: microseconds since 1970.
-        oldest: u64,
-    },
-    /// The files have all sequence numbers from the first line to the last.
-    Unbroken {
-        /// Sequence number of the first line.
-        first: u64,
-        /// Sequence number of the last line.
-        last: u64,
-        /// Files that hold them.
-        files: usize,
-    },
-    /// journald wrote no "Suppressed N messages" about this unit in this time.
-    NoneSuppressed,
-    /// All lists of the start's entries were walked and are sound.
-    IndexSound {
-        /// Files that were walked.
-        files: usize,
-    },
-}
-
-/// A reason why a start's log is not complete, or not known to be.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Flaw {
-    /// There is no line of this start.
-    NoLine,
-    /// The manager's first line about it is missing: cut off, or written elsewhere (a manager without a journal).
-    NoFirstLine,
-    /// The oldest entry of the boot is younger than the start: its beginning was vacuumed or never stored.
-    BeginsTooLate {
-        /// When the start began: microseconds since 1970, as the caller knows it.
-        started: u64,
-        /// Oldest entry of the boot: microseconds since 1970; `None`: there is none.
-        oldest: Option<u64>,
-    },
-    /// No file has these sequence numbers between the first line and the last: a file is missing.
-    SequenceHole {
-        /// First missing sequence number.
-        first: u64,
-        /// Last missing sequence number.
-        last: u64,
-        /// The file before the hole.
-        after: PathBuf,
-        /// The file after it.
-        before: PathBuf,
-    },
-    /// journald's rate limit dropped messages of the unit.
-    Suppressed {
-        /// How many, as journald says; `None` if it does not.
-        messages: Option<u64>,
-        /// journald's entry about it.
-        at: Cursor,
-    },
-    /// A file was not closed by its writer and is not being written any more: its last entries may be missing.
-    NotClosed(PathBuf),
-    /// Something could not be read.
-    Unreadable(Gap),
-}
-
-/// What holds for a log that may be complete all the same.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Caveat {
-    /// The file is being written: what the unit said in the last moments may not be there yet.
-    StillWritten(PathBuf),
-    /// journald tells of suppressed messages only when the unit logs again: a flood just before the last line of a
-    /// start that is silent since leaves no trace. The last line: microseconds since 1970.
-    SilentSince(u64),
-    /// Fewer entries than sequence numbers in this span: they went to files that are not among those opened (another
-    /// user's journal), or were lost.
-    Thinned {
-        /// Sequence numbers without an entry.
-        missing: u64,
-    },
-}
-
-impl fmt::Display for Flaw {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Flaw::NoLine => write!(f, "the journal has no line of this start"),
-            Flaw::NoFirstLine => write!(f, "the service manager's first line about this start is missing"),
-            Flaw::BeginsTooLate { oldest: Some(oldest), started } => write!(
-                f,
-                "the oldest entry of this boot is {:.1} s younger than the start",
-                oldest.saturating_sub(*started) as f64 / 1e6
-            ),
-            Flaw::BeginsTooLate { oldest: None, .. } => write!(f, "the journal has no entry of this boot"),
-            Flaw::SequenceHole { first, last, after, before } => {
-                write!(f, "entries {first} to {last} are missing between {} and {}", after.display(), before.display())
-            }
-            Flaw::Suppressed { messages: Some(messages), .. } => {
-                write!(f, "journald's rate limit dropped {messages} messages")
-            }
-            Flaw::Suppressed { messages: None, .. } => write!(f, "journald's rate limit dropped messages"),
-            Flaw::NotClosed(path) => write!(f, "{} was not closed by its writer", path.display()),
-            Flaw::Unreadable(gap) => gap.fmt(f),
-        }
-    }
-}
-
-impl Journal {
-    /// The log of one start of a unit. `unit` is its full name (`x.service`); nothing is read yet.
-    pub fn start(&self, unit: &str, manager: Manager, invocation: Id128) -> Start<'_> {
-        Start { journal: self, unit: unit.to_owned(), manager, invocation }
-    }
-}
-
-impl Start<'_> {
-    /// The condition for its entries.
-    pub fn condition(&self) -> Match {
+impl Which {
+    pub(crate) fn lines(&self) -> Match {
         Match::Any(vec![self.own_lines(), self.manager_lines()])
     }
 
-    fn own_lines(&self) -> Match {
+    pub(crate) fn own_lines(&self) -> Match {
         Match::field("_SYSTEMD_INVOCATION_ID", self.invocation.to_string())
     }
 
-    fn manager_lines(&self) -> Match {
-        let id = self.invocation.to_string();
-        Match::All(match self.manager {
-            Manager::System => {
-                vec![Match::field("INVOCATION_ID", id), Match::field("UNIT", &self.unit), Match::field("_PID", "1")]
-            }
+    pub(crate) fn manager_lines(&self) -> Match {
+        let field = match self.manager {
+            Manager::System => "INVOCATION_ID",
+            Manager::User(_) => "USER_INVOCATION_ID",
+        };
+        Match::field(field, self.invocation.to_string()).and(Self::said_about(&self.unit, self.manager))
+    }
+
+    /// What a manager itself says about a unit, of any of its starts.
+    pub(crate) fn said_about(unit: &str, manager: Manager) -> Match {
+        Match::All(match manager {
+            Manager::System => vec![Match::field("UNIT", unit), Match::field("_PID", "1")],
             Manager::User(uid) => vec![
-                Match::field("USER_INVOCATION_ID", id),
-                Match::field("USER_UNIT", &self.unit),
+                Match::field("USER_UNIT", unit),
                 Match::field("_UID", uid.to_string()),
                 Match::field("_COMM", "systemd"),
             ],
         })
     }
 
+    /// What journald says about messages of the unit, of any of its starts, that its rate limit dropped.
+    pub(crate) fn suppressions(&self) -> Match {
+        let object = match self.manager {
+            Manager::System => "OBJECT_SYSTEMD_UNIT",
+            Manager::User(_) => "OBJECT_SYSTEMD_USER_UNIT",
+        };
+        Match::field("MESSAGE_ID", SUPPRESSED).and(Match::field(object, &self.unit))
+    }
+}
+
+impl Journal {
+    /// The log of one start of a unit. `unit` is its full name (`x.service`); nothing is read yet.
+    pub fn start(&self, unit: &str, manager: Manager, invocation: Id128) -> Start<'_> {
+        Start { source: Source::Files(self), which: Which { unit: unit.to_owned(), manager, invocation } }
+    }
+}
+
+impl Start<'_> {
+    /// The condition for its entries.
+    pub fn condition(&self) -> Match {
+        self.which.lines()
+    }
+
     /// All its entries, oldest first.
     pub fn entries(&self) -> Entries {
-        self.journal.entries(&self.condition().into())
+        self.source.entries(&self.condition().into())
     }
 
     /// Entries from the first one up to and including the first that `wanted` says yes to, e.g. the line that says
@@ -257,7 +152,7 @@ impl Start<'_> {
     /// lists of the index and not by reading the lines between.
     pub fn warnings(&self, count: usize) -> (Vec<Entry>, Vec<Gap>) {
         let condition = self.condition().and(Match::warnings());
-        let mut forward = self.journal.entries(&condition.clone().into());
+        let mut forward = self.source.entries(&condition.clone().into());
         let mut entries: Vec<_> = forward.by_ref().take(count).collect();
         let mut gaps = Gaps::default();
         gaps.extend(forward.into_gaps());
@@ -272,7 +167,7 @@ impl Start<'_> {
     }
 
     fn backward(&self, condition: Match, count: usize) -> (Vec<Entry>, Vec<Gap>) {
-        let mut all = self.journal.entries(&Filter { direction: Direction::Backward, ..condition.into() });
+        let mut all = self.source.entries(&Filter { direction: Direction::Backward, ..condition.into() });
         let mut entries: Vec<_> = all.by_ref().take(count).collect();
         entries.reverse();
         (entries, all.into_gaps())
@@ -280,188 +175,9 @@ impl Start<'_> {
 
     /// Searches all its messages; see [`Journal::search`].
     pub fn search(&self, query: &Query<'_>) -> Found {
-        self.journal.search(&self.condition().into(), query)
-    }
-
-    /// Judges whether its log is complete. `started`: when the start began, microseconds since 1970, if the caller
-    /// knows it from the manager.
-    ///
-    /// Walks the lists of the start's entries but reads only its first and last ones: damage of an entry in between is
-    /// met, and told, by whoever reads it.
-    pub fn completeness(&self, started: Option<u64>) -> Completeness {
-        let mut gaps = Gaps::default();
-        let mut judged = Completeness { span: None, evidence: Vec::new(), flaws: Vec::new(), caveats: Vec::new() };
-        let mut forward = self.entries();
-        let first = forward.next();
-        gaps.extend(forward.into_gaps());
-        let (last, met) = self.newest(1);
-        gaps.extend(met);
-        let span = first.zip(last.into_iter().next());
-        judged.span = span.as_ref().map(|(first, last)| (first.cursor(), last.cursor()));
-        self.check_first_line(&mut judged, &mut gaps);
-        if let Some((first, _)) = &span {
-            self.check_reach(started, first, &mut judged);
+        match self.source {
+            Source::Files(journal) => journal.search(&self.condition().into(), query),
+            Source::Exported(exported) => exported.search(&self.condition().into(), query),
         }
-        match &judged.span {
-            Some((first, last)) => {
-                let (first, last) = (*first, *last);
-                self.check_sequence(&first, &last, &mut judged);
-                self.check_suppression(&first, &mut judged, &mut gaps);
-                self.check_closed(&first, &mut judged);
-                judged.caveats.push(Caveat::SilentSince(last.realtime));
-            }
-            None => judged.flaws.push(Flaw::NoLine),
-        }
-        self.check_index(&mut judged, &mut gaps);
-        for gap in &self.journal.opening {
-            if self.concerns(gap, judged.span.as_ref()) {
-                gaps.add(gap.clone());
-            }
-        }
-        judged.flaws.extend(gaps.into_vec().into_iter().map(Flaw::Unreadable));
-        judged
-    }
-
-    fn check_first_line(&self, judged: &mut Completeness, gaps: &mut Gaps) {
-        let condition = self.manager_lines().and(Match::one_of("MESSAGE_ID", [STARTING, STARTED]));
-        let mut lines = self.journal.entries(&condition.into());
-        match lines.next() {
-            Some(entry) => {
-                let starting = entry.get("MESSAGE_ID").is_ok_and(|id| id.as_deref() == Some(STARTING.as_bytes()));
-                let line = if starting { StartLine::Starting } else { StartLine::Started };
-                judged.evidence.push(Evidence::FirstLine { line, at: entry.cursor() });
-            }
-            None => judged.flaws.push(Flaw::NoFirstLine),
-        }
-        gaps.extend(lines.into_gaps());
-    }
-
-    fn check_reach(&self, started: Option<u64>, first: &Entry, judged: &mut Completeness) {
-        let boot = Filter { boot: Some(first.boot_id()), ..Filter::default() };
-        let oldest = self.journal.entries(&boot).next().map(|entry| entry.realtime());
-        let begin = started.unwrap_or(first.realtime());
-        match (oldest, started) {
-            (Some(oldest), _) if oldest < begin => judged.evidence.push(Evidence::ReachesBefore { oldest }),
-            (oldest, Some(started)) => judged.flaws.push(Flaw::BeginsTooLate { started, oldest }),
-            // The start's own first entry is the oldest of the boot: only the manager's first line can tell.
-            (_, None) => {}
-        }
-    }
-
-    fn check_sequence(&self, first: &Cursor, last: &Cursor, judged: &mut Completeness) {
-        if first.seqnum_id != last.seqnum_id {
-            return;
-        }
-        let mut files: Vec<&FileInfo> = self
-            .journal
-            .files()
-            .filter(|file| {
-                let within = file.tail_seqnum >= first.seqnum && file.head_seqnum <= last.seqnum;
-                file.seqnum_id == first.seqnum_id && file.entries > 0 && within
-            })
-            .collect();
-        files.sort_by_key(|file| (file.head_seqnum, file.tail_seqnum));
-        let holes = judged.flaws.len();
-        let mut before: Option<&FileInfo> = None;
-        for file in &files {
-            if let Some(reached) = before
-                && file.head_seqnum > reached.tail_seqnum.saturating_add(1)
-            {
-                judged.flaws.push(Flaw::SequenceHole {
-                    first: reached.tail_seqnum + 1,
-                    last: file.head_seqnum - 1,
-                    after: reached.path.clone(),
-                    before: file.path.clone(),
-                });
-            }
-            if before.is_none_or(|reached| file.tail_seqnum > reached.tail_seqnum) {
-                before = Some(file);
-            }
-        }
-        if judged.flaws.len() == holes {
-            let (first, last) = (first.seqnum, last.seqnum);
-            judged.evidence.push(Evidence::Unbroken { first, last, files: files.len() });
-            let from = files.iter().map(|file| file.head_seqnum).min().unwrap_or(0);
-            let to = files.iter().map(|file| file.tail_seqnum).max().unwrap_or(0);
-            let span = to.saturating_sub(from).saturating_add(1);
-            let there = files.iter().fold(0_u64, |sum, file| sum.saturating_add(file.entries));
-            if there < span {
-                judged.caveats.push(Caveat::Thinned { missing: span - there });
-            }
-        }
-    }
-
-    fn check_suppression(&self, first: &Cursor, judged: &mut Completeness, gaps: &mut Gaps) {
-        let object = match self.manager {
-            Manager::System => "OBJECT_SYSTEMD_UNIT",
-            Manager::User(_) => "OBJECT_SYSTEMD_USER_UNIT",
-        };
-        let condition = Match::field("MESSAGE_ID", SUPPRESSED).and(Match::field(object, &self.unit));
-        let filter = Filter { boot: Some(first.boot_id), ..condition.into() };
-        let mut entries = self.journal.entries(&filter);
-        let mut none = true;
-        for entry in entries.by_ref().take(MOST_SUPPRESSIONS) {
-            let of_this_start = match entry.get("OBJECT_SYSTEMD_INVOCATION_ID") {
-                Ok(Some(id)) => id == self.invocation.to_string().as_bytes(),
-                _ => entry.cursor().order(first).is_ge(),
-            };
-            if of_this_start {
-                none = false;
-                let messages = entry.get("N_DROPPED").ok().flatten();
-                let messages = messages.and_then(|number| String::from_utf8(number).ok()?.trim().parse().ok());
-                judged.flaws.push(Flaw::Suppressed { messages, at: entry.cursor() });
-            }
-        }
-        if none {
-            judged.evidence.push(Evidence::NoneSuppressed);
-        }
-        gaps.extend(entries.into_gaps());
-    }
-
-    fn check_closed(&self, first: &Cursor, judged: &mut Completeness) {
-        for file in self.journal.files() {
-            let before = file.tail_realtime < first.realtime;
-            if file.state != State::Online || before || self.is_of_users(&file.path) {
-                continue;
-            }
-            let name = file.path.file_name().unwrap_or_default().to_string_lossy();
-            if name.ends_with('~') || name.contains('@') {
-                judged.flaws.push(Flaw::NotClosed(file.path.clone()));
-            } else {
-                judged.caveats.push(Caveat::StillWritten(file.path.clone()));
-            }
-        }
-    }
-
-    fn check_index(&self, judged: &mut Completeness, gaps: &mut Gaps) {
-        let before = gaps.as_slice().len();
-        let mut files = 0;
-        for file in &self.journal.files {
-            let mut buffers = file.buffers();
-            let mut on = Reading { file, buffers: &mut buffers, gaps };
-            // The manager's lines are few and were read for the first line.
-            if let Some(mut walk) = Walk::new(&mut on, &self.own_lines()) {
-                walk.check(&mut on);
-                files += 1;
-            }
-        }
-        if gaps.as_slice().len() == before {
-            judged.evidence.push(Evidence::IndexSound { files });
-        }
-    }
-
-    /// Whether a file that could not be opened, or only in part, may have held lines of this start.
-    fn concerns(&self, gap: &Gap, span: Option<&(Cursor, Cursor)>) -> bool {
-        // Not there is not damaged, and users' journals hold no lines of system services.
-        if gap.reason == Reason::NotFound || self.is_of_users(&gap.path) {
-            return false;
-        }
-        let opened = self.journal.files().find(|file| file.path == gap.path);
-        opened.zip(span).is_none_or(|(file, (first, _))| file.tail_realtime >= first.realtime)
-    }
-
-    fn is_of_users(&self, path: &Path) -> bool {
-        let name = path.file_name().unwrap_or_default().to_string_lossy();
-        self.manager == Manager::System && name.starts_with("user-")
     }
 }

@@ -169,6 +169,31 @@ fn an_entry_that_is_in_two_files_comes_once() {
 }
 
 #[test]
+fn what_journald_copied_from_the_volatile_to_the_persistent_journal_comes_once() {
+    let directory = TempDir::new().expect("a directory");
+    let written = records(8, 90, 1_700_000_000_000_000);
+    let mut volatile = Writer::new(PLAIN, 1);
+    volatile.append_all(&written[..30]);
+    // The persistent journal has numbers of its own.
+    let mut persistent = Writer::new(PLAIN, 2);
+    persistent.seqnum_id = [9; 16];
+    persistent.seqnum = 4000;
+    persistent.append_all(&written);
+    for (name, bytes) in [("run.journal", volatile.finish(OFFLINE)), ("var.journal", persistent.finish(OFFLINE))] {
+        fs::write(directory.path().join(name), bytes).expect("written");
+    }
+    let journal = open(&directory);
+    let times = |filter: &Filter| journal.entries(filter).map(|entry| entry.realtime()).collect::<Vec<_>>();
+    let mut all: Vec<_> = written.iter().map(|record| record.realtime).collect();
+    assert_eq!(times(&Filter::default()), all);
+    assert_eq!(journal.search(&Filter::default(), &Query::by(|_| true)).examined, 120, "each file is searched");
+    let messages = written.iter().flat_map(|record| &record.fields).filter(|(name, _)| name == "MESSAGE").count();
+    assert_eq!(journal.search(&Filter::default(), &Query::by(|_| true)).hits.len(), messages);
+    all.reverse();
+    assert_eq!(times(&Filter { direction: Direction::Backward, ..Filter::default() }), all);
+}
+
+#[test]
 fn files_are_found_where_journald_puts_them() {
     let directory = TempDir::new().expect("a directory");
     let machine = directory.path().join("3d1219c7c4c5404aaa1f6d2a48adfda4");

@@ -4,85 +4,9 @@ mod support;
 
 use ascertain_journal::{Caveat, Completeness, Evidence, Flaw, Id128, Journal, Manager, Query, Reason, StartLine};
 use std::fs;
-use support::{ARCHIVED, OFFLINE, ONLINE, PLAIN, Record, Writer};
+use support::host::{EARLIER, Host, ID, UNIT};
+use support::{OFFLINE, ONLINE, PLAIN, Writer};
 use tempfile::TempDir;
-
-const BOOT: &str = "00000000000000000000000000000b00";
-const ID: &str = "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa1";
-const EARLIER: &str = "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa0";
-const UNIT: &str = "llm.service";
-const SECOND: u64 = 1_000_000;
-const BEGIN: u64 = 1_700_000_000 * SECOND;
-
-/// The log of a host on which `llm.service` is started twice; the second start is the one asked about.
-struct Host {
-    records: Vec<Record>,
-    time: u64,
-}
-
-impl Host {
-    fn add(&mut self, fields: &[(&str, &str)]) {
-        self.time += SECOND;
-        self.records.push(Record::new(self.time, self.time - BEGIN + SECOND, BOOT, fields));
-    }
-
-    fn own(&mut self, id: &str, priority: &str, message: &str) {
-        let fields = [("_SYSTEMD_UNIT", UNIT), ("_SYSTEMD_INVOCATION_ID", id), ("_PID", "400"), ("_UID", "1000")];
-        self.add(&[&fields[..], &[("PRIORITY", priority), ("MESSAGE", message)]].concat());
-    }
-
-    fn manager(&mut self, id: &str, message_id: &str, message: &str) {
-        let fields = [("_PID", "1"), ("_UID", "0"), ("UNIT", UNIT), ("INVOCATION_ID", id)];
-        self.add(&[&fields[..], &[("PRIORITY", "6"), ("MESSAGE_ID", message_id), ("MESSAGE", message)]].concat());
-    }
-
-    fn suppressed(&mut self, id: &str) {
-        self.add(&[
-            ("_PID", "300"),
-            ("_UID", "0"),
-            ("MESSAGE_ID", "a596d6fe7bfa4994828e72309e95d61e"),
-            ("OBJECT_SYSTEMD_UNIT", UNIT),
-            ("OBJECT_SYSTEMD_INVOCATION_ID", id),
-            ("N_DROPPED", "4711"),
-            ("MESSAGE", "Suppressed 4711 messages from llm.service"),
-        ]);
-    }
-
-    fn new() -> Self {
-        let mut host = Self { records: Vec::new(), time: BEGIN };
-        for (id, name) in [(EARLIER, "earlier"), (ID, "asked")] {
-            host.add(&[("_PID", "77"), ("_UID", "0"), ("MESSAGE", "somebody else")]);
-            host.manager(id, "7d4958e842da4a758f6c1cdc7b36dcc5", "Starting llm.service...");
-            host.own(id, "6", &format!("{name}: server_args=…"));
-            host.own(id, "4", &format!("{name}: a warning"));
-            host.manager(id, "39f53479d3a045ac8e11786248231fbf", "Started llm.service.");
-            host.own(id, "6", &format!("{name}: ready"));
-            // A process that pretends to be the manager.
-            host.add(&[("_PID", "666"), ("UNIT", UNIT), ("INVOCATION_ID", ID), ("MESSAGE", "forged")]);
-            (0..200).for_each(|i| host.own(id, "6", &format!("{name}: decode {i}")));
-            host.own(id, "3", &format!("{name}: an error"));
-            host.own(id, "6", &format!("{name}: last"));
-        }
-        host
-    }
-
-    /// Splits the records at the given places into files `system@….journal` and, last, `system.journal`.
-    fn write(&self, cuts: &[usize], state: u8) -> TempDir {
-        let directory = TempDir::new().expect("a directory");
-        let mut from = 0;
-        for (i, to) in cuts.iter().copied().chain([self.records.len()]).enumerate() {
-            let mut writer = Writer::new(PLAIN, i as u64 + 1);
-            writer.seqnum = from as u64;
-            writer.append_all(&self.records[from..to]);
-            let last = to == self.records.len();
-            let name = if last { "system.journal".to_owned() } else { format!("system@{i}.journal") };
-            fs::write(directory.path().join(name), writer.finish(if last { state } else { ARCHIVED }))
-                .expect("written");
-            from = to;
-        }
-        directory
-    }
-}
 
 fn id() -> Id128 {
     ID.parse().expect("an id")
@@ -230,4 +154,57 @@ fn damage_of_the_index_does_not_hide_a_start() {
     assert!(!entries.gaps().is_empty());
     assert_eq!(entries.count(), 205, "its own lines, by way of the field's values");
     assert!(!start.completeness(None).is_complete());
+}
+
+#[test]
+fn how_a_start_ended_is_what_the_manager_says() {
+    let fields = [("_PID", "1"), ("_UID", "0"), ("UNIT", UNIT), ("INVOCATION_ID", ID)];
+    let exit = [("MESSAGE_ID", "98e322203f7a4ed290d09fe03c09fe15"), ("EXIT_CODE", "killed"), ("EXIT_STATUS", "9")];
+    let failed = [("MESSAGE_ID", "d9b373ed55a64feb8242e02dbe79a49c"), ("UNIT_RESULT", "oom-kill")];
+    let ending = |said: &[&[(&str, &str)]]| {
+        let mut host = Host::new();
+        said.iter().for_each(|more| host.add(&[&fields[..], more].concat()));
+        // The end of another start is none of this one.
+        host.manager(EARLIER, "d9b373ed55a64feb8242e02dbe79a49c", "llm.service: Failed with result 'exit-code'.");
+        let directory = host.write(&[], OFFLINE);
+        let (journal, _) = Journal::open([directory.path()]);
+        let (mut endings, gaps) = journal.endings(UNIT, Manager::System);
+        assert_eq!(gaps, []);
+        let earlier = endings.remove(&EARLIER.parse().expect("an id")).expect("it ended");
+        assert_eq!((earlier.failure.as_deref(), earlier.process), (Some("failed"), None));
+        endings.remove(&id()).map(|ending| (ending.failure, ending.process))
+    };
+    let stopped = [("MESSAGE_ID", "9d1aaa27d60140bd96365438aad20286")];
+    let success = [("MESSAGE_ID", "7ad2d189f7e94e70a38c781354912448")];
+    let process = Some(("killed".to_owned(), "9".to_owned()));
+    assert_eq!(ending(&[]), None);
+    assert_eq!(ending(&[&exit]), None, "a process that ended is not the end");
+    assert_eq!(ending(&[&exit, &failed]), Some((Some("oom-kill".to_owned()), process.clone())));
+    assert_eq!(ending(&[&exit, &failed, &stopped]), Some((Some("oom-kill".to_owned()), process)));
+    assert_eq!(ending(&[&success, &stopped]), Some((None, None)));
+}
+
+#[test]
+fn a_hole_is_seen_in_each_of_the_journals_that_hold_a_start() {
+    let host = Host::new();
+    let write = |directory: &TempDir, name: &str, source: u8, range: std::ops::Range<usize>| {
+        let mut writer = Writer::new(PLAIN, u64::from(source) + range.start as u64 * 10);
+        writer.seqnum_id = [source; 16];
+        writer.seqnum = range.start as u64 + u64::from(source) * 1000;
+        writer.append_all(&host.records[range]);
+        fs::write(directory.path().join(name), writer.finish(OFFLINE)).expect("written");
+    };
+    // It began in the volatile journal; what was there was copied to the persistent one, in several files.
+    let directory = TempDir::new().expect("a directory");
+    write(&directory, "run.journal", 1, 0..220);
+    write(&directory, "var@1.journal", 2, 0..250);
+    write(&directory, "var@2.journal", 2, 250..330);
+    write(&directory, "var@3.journal", 2, 330..host.records.len());
+    let judged = judge(&directory, None);
+    assert_eq!(judged.flaws, []);
+    let unbroken = judged.evidence.iter().filter(|evidence| matches!(evidence, Evidence::Unbroken { .. })).count();
+    assert_eq!(unbroken, 2);
+    fs::remove_file(directory.path().join("var@2.journal")).expect("removed");
+    let flaws = judge(&directory, None).flaws;
+    assert!(matches!(flaws[..], [Flaw::SequenceHole { first: 2251, last: 2330, .. }]), "{flaws:?}");
 }

@@ -4,6 +4,7 @@ mod capture;
 mod demo;
 mod explain;
 mod list;
+mod log;
 mod shell;
 mod verify;
 
@@ -17,6 +18,7 @@ use ascertain_model::Capture;
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use std::io::{self, IsTerminal, Write};
 use std::path::PathBuf;
+use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
 /// Is a running LLM inference server really running with the configuration its operator intended?
@@ -35,6 +37,7 @@ Examples:
   ascertain capture qwen3 -o before.tgz      keep what the witnesses saw
   ascertain verify before.tgz                judge it later, elsewhere
   ascertain verify ssh://root@llm-two/qwen3  a unit or a server on another host
+  ascertain log sglang-qwen --grep mtp       the log of the newest start of a unit, and nothing else
   ascertain explain pid:1234 spec_type       everything known about one setting
   ascertain demo                             see it work with nothing installed
 
@@ -60,6 +63,8 @@ pub enum Command {
     Capture(capture::CaptureTo),
     /// Show all evidence about one setting, rung by rung.
     Explain(explain::Explain),
+    /// Print the log of exactly one start of a unit, with the settings its lines are about.
+    Log(log::LogOf),
     /// List the engines that run on this host.
     List(list::List),
     /// See it work: a recorded server that only seems to speculate, and one that does.
@@ -86,7 +91,7 @@ pub enum When {
 pub enum Format {
     /// For people.
     Text,
-    /// For programs: schema ascertain.report/1.
+    /// For programs: schema ascertain.report/1, for a log ascertain.log/1.
     Json,
 }
 
@@ -184,6 +189,10 @@ impl LookArgs {
     }
 }
 
+/// Whether nobody reads the standard output any more. What is still written goes nowhere, so that a verdict keeps its exit
+/// code; whoever could go on writing for long looks here.
+pub static READER_GONE: AtomicBool = AtomicBool::new(false);
+
 /// Why a command ended without a verdict.
 #[derive(Debug)]
 pub enum Ended {
@@ -229,6 +238,7 @@ pub fn run(cli: &Cli, out: &mut dyn Write) -> Result<u8, Ended> {
         Some(Command::Verify(args)) => verify::run(args, paint, out),
         Some(Command::Capture(args)) => capture::run(args, out),
         Some(Command::Explain(args)) => explain::run(args, paint, out),
+        Some(Command::Log(args)) => log::run(args, paint, out),
         Some(Command::List(args)) => list::run(args, out),
         Some(Command::Demo(args)) => demo::run(args, paint, out),
         Some(Command::Completions(args)) => shell::completions(args, out),
@@ -242,11 +252,15 @@ fn paint(when: When) -> Paint {
         When::Never => false,
         When::Auto => io::stdout().is_terminal() && std::env::var_os("NO_COLOR").is_none_or(|value| value.is_empty()),
     };
-    let width = terminal_size::terminal_size()
+    let width = columns().unwrap_or(80);
+    Paint { colour, width: width.clamp(40, 200) }
+}
+
+/// Columns of the terminal that the output goes to, or that `COLUMNS` states.
+fn columns() -> Option<usize> {
+    terminal_size::terminal_size()
         .map(|(width, _)| usize::from(width.0))
         .or_else(|| std::env::var("COLUMNS").ok()?.parse().ok())
-        .unwrap_or(80);
-    Paint { colour, width: width.clamp(40, 200) }
 }
 
 /// Tells a person at a terminal what is going on, on the line below the prompt, and takes it back when done.

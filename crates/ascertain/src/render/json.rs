@@ -6,22 +6,33 @@ use std::io::{self, Write};
 /// Writes a value as indented JSON with a line break behind it. What a terminal would obey, or show in another order,
 /// is escaped: the value stays the same to a parser.
 pub fn write<T: Serialize>(value: &T, out: &mut dyn Write) -> io::Result<()> {
-    let text = serde_json::to_string_pretty(value)?;
-    let mut done = 0;
+    writeln!(out, "{}", escaped(serde_json::to_string_pretty(value)?))
+}
+
+/// The same in one line, without the line break.
+pub fn compact<T: Serialize>(value: &T) -> io::Result<String> {
+    Ok(escaped(serde_json::to_string(value)?))
+}
+
+fn escaped(text: String) -> String {
     // Outside strings JSON is ASCII without control characters but line breaks; inside, serde_json escapes those of
     // ASCII but for DEL.
     let obeyed = |c: char| {
         (c.is_control() && c != '\n')
             || matches!(c, '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}' | '\u{200e}' | '\u{200f}')
     };
-    for (at, c) in text.match_indices(obeyed) {
-        write!(out, "{}", &text[done..at])?;
-        done = at + c.len();
-        for c in c.chars() {
-            write!(out, "\\u{:04x}", u32::from(c))?;
+    if !text.contains(obeyed) {
+        return text;
+    }
+    let mut plain = String::with_capacity(text.len() + 16);
+    for c in text.chars() {
+        if obeyed(c) {
+            plain.push_str(&format!("\\u{:04x}", u32::from(c)));
+        } else {
+            plain.push(c);
         }
     }
-    writeln!(out, "{}", &text[done..])
+    plain
 }
 
 #[cfg(test)]

@@ -2,7 +2,9 @@
 
 pub mod explain;
 pub mod json;
+pub mod log;
 pub mod text;
+pub mod time;
 
 use anstyle::{AnsiColor, Style};
 use ascertain_engines::text::safe;
@@ -40,6 +42,21 @@ impl Paint {
             _ => AnsiColor::Red,
         };
         self.with(Style::new().fg_color(Some(colour.into())), text)
+    }
+
+    /// The name of a setting beside a line.
+    pub fn setting(self, text: &str) -> String {
+        self.with(Style::new().fg_color(Some(AnsiColor::Cyan.into())), text)
+    }
+
+    /// A message of a log, by its priority: 0 (emergency) to 7 (debug).
+    pub fn priority(self, priority: Option<u8>, text: &str) -> String {
+        match priority {
+            Some(..=3) => self.verdict("contradicted", text),
+            Some(4) => self.verdict("unproven", text),
+            Some(7..) => self.dim(text),
+            _ => text.to_string(),
+        }
     }
 }
 

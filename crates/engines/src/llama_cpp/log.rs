@@ -266,6 +266,11 @@ fn is_parser_warning(text: &str) -> bool {
     text.starts_with("warn: ") || text.starts_with("warning: ")
 }
 
+/// One line by itself.
+pub(super) fn single(raw: &[u8]) -> Line<'_> {
+    line(raw, 0, 1, &mut Style::default())
+}
+
 fn line<'a>(raw: &'a [u8], start: usize, number: usize, style: &mut Style) -> Line<'a> {
     let range = start..start + raw.len();
     // What is matched is the beginning of a line; nobody logs a setting after a megabyte.

@@ -13,6 +13,7 @@ mod number;
 mod read;
 mod reader;
 mod service;
+mod speaks;
 mod testimony;
 pub mod tiny_model;
 mod witnesses;
@@ -151,6 +152,15 @@ impl Engine for LlamaCpp {
 
     fn experiments(&self, capture: &Capture) -> Vec<Experiment> {
         experiments::experiments(capture)
+    }
+
+    fn speaks_of(&self, line: &str) -> Vec<String> {
+        speaks::speaks_of(line)
+    }
+
+    fn last_start(&self, log: &[u8]) -> Option<usize> {
+        let log = log::read(log);
+        log.lines.first().filter(|_| log.has_beginning).map(|line| line.range.start)
     }
 
     fn demo(&self) -> Option<Demo> {

@@ -2,8 +2,11 @@
 //! writes, and broken ones), or by the real `systemd-journal-remote`.
 #![allow(dead_code)]
 
+pub mod host;
+
 use ascertain_journal::Compression;
 use std::collections::HashMap;
+use std::ffi::OsStr;
 use std::hash::Hasher;
 use std::io::Write;
 use std::path::Path;
@@ -42,6 +45,14 @@ impl Record {
         let mut all = vec![("_BOOT_ID".to_owned(), boot.as_bytes().to_vec())];
         all.extend(fields.iter().map(|(name, value)| ((*name).to_owned(), value.as_bytes().to_vec())));
         Self { realtime, monotonic, boot: boot.to_owned(), fields: all }
+    }
+
+    /// As journalctl prints it: with the place of the entry, the `number`th of its source.
+    pub fn export_with_cursor(&self, number: u64, out: &mut Vec<u8>) {
+        let Self { realtime, monotonic, boot, .. } = self;
+        let source = "7".repeat(32);
+        out.extend(format!("__CURSOR=s={source};i={number:x};b={boot};m={monotonic:x};t={realtime:x};x=1\n").bytes());
+        self.export(out);
     }
 
     pub fn export(&self, out: &mut Vec<u8>) {
@@ -143,7 +154,7 @@ pub struct Writer {
     pub bytes: Vec<u8>,
     layout: Layout,
     file_id: [u8; 16],
-    seqnum_id: [u8; 16],
+    pub seqnum_id: [u8; 16],
     pub seqnum: u64,
     head: Option<(u64, u64)>,
     tail: (u64, u64),
@@ -494,15 +505,21 @@ pub fn journal_remote(records: &[Record], file: &Path, options: &[&str], environ
 /// One entry of the export format: cursor first, then the fields as they come.
 pub type Exported = Vec<(Vec<u8>, Vec<u8>)>;
 
-/// Runs `journalctl -o export` and reads what it prints.
-pub fn journalctl(directory: &Path, arguments: &[String]) -> Vec<Exported> {
+/// What `journalctl -o export` prints.
+pub fn journalctl_text(directory: &Path, arguments: &[impl AsRef<OsStr>]) -> Vec<u8> {
     let output = Command::new("journalctl")
         .args(["-q", "--no-pager", "-o", "export", "-D"])
         .arg(directory)
         .args(arguments)
         .output()
         .expect("journalctl runs");
-    let mut rest = output.stdout.as_slice();
+    output.stdout
+}
+
+/// Runs `journalctl -o export` and reads what it prints.
+pub fn journalctl(directory: &Path, arguments: &[String]) -> Vec<Exported> {
+    let printed = journalctl_text(directory, arguments);
+    let mut rest = printed.as_slice();
     let mut entries = Vec::new();
     let mut entry = Vec::new();
     while let Some(end) = rest.iter().position(|byte| *byte == b'\n') {
