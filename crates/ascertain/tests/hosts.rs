@@ -43,8 +43,7 @@ fn restarting(exec_start: &str) -> String {
 /// Places of a claim that are in this file, as line numbers.
 #[track_caller]
 fn lines_in(report: &Report, setting: &str, file: &str) -> Vec<usize> {
-    let all = report.json["claims"].as_array().expect("claims");
-    let claim = all.iter().find(|claim| claim["setting"] == setting).expect("the claim");
+    let claim = report.raw(setting);
     let places = claim["origin"].as_array().expect("origin").iter().filter_map(|origin| origin["place"].as_str());
     let prefix = format!("{file}:");
     let number = |rest: &str| rest.split(|char: char| !char.is_ascii_digit()).next().and_then(|line| line.parse().ok());
@@ -722,6 +721,45 @@ fn two_services_want_one_port() {
 }
 
 #[test]
+fn two_servers_in_one_service() {
+    let host = host!();
+    let (first, second) = (host.serve(Dense, 8000), host.serve(Dense, 8001));
+    let both = service(&format!("/bin/bash -c '{first} -c 512 & {second} -c 1024; wait'"));
+    host.start("llm", 8000, &both);
+    host.answers(8001);
+    let pids = [host.listener(8000), host.listener(8001)].map(|pid| pid.to_string());
+    // The name does not tell which one is meant: whatever is said, the other one is not passed over.
+    let run = host.ascertain(&["verify", "llm", "--format", "json"]);
+    let said = if run.code == 2 { &run.stderr } else { &run.stdout };
+    assert!(pids.iter().all(|pid| said.contains(pid)), "not both of {pids:?} are named:\n{}{}", run.stdout, run.stderr);
+    for (pid, size) in pids.iter().zip(["512", "1024"]) {
+        host.verify(&format!("pid:{pid}")).claim("ctx_size").is("confirmed").wanted(size).in_force(size);
+    }
+}
+
+#[test]
+fn a_service_that_is_restarted_all_the_while() {
+    let host = host!();
+    let unit = service(&format!("{} -c 512", host.serve(Dense, 8000)));
+    host.start("llm", 8000, &unit.replace("[Service]", "StartLimitIntervalSec=0\n\n[Service]"));
+    host.sh("(for turn in {1..12}; do systemctl restart llm; sleep 0.1$turn; done; touch /run/over) </dev/null &>/dev/null &");
+    let over = host.path("/run/over");
+    let mut times = 0;
+    while !over.exists() {
+        // It serves, or it does not yet or any more. Nothing is wrong with its settings, and nobody is in its place.
+        let report = host.verify("llm");
+        assert!([0, 1].contains(&report.run.code), "{:#}", report.json);
+        for claim in report.json["claims"].as_array().expect("claims") {
+            assert_ne!(claim["verdict"], "contradicted", "{claim:#}");
+        }
+        times += 1;
+    }
+    assert!(times > 3, "verified {times} times meanwhile");
+    host.answers(8000);
+    host.verify("llm").is("confirmed", 0).has_no_objection().claim("ctx_size").in_force("512");
+}
+
+#[test]
 fn one_port_in_two_networks() {
     let host = host!();
     let serve = host.serve(Dense, 8000);
@@ -736,8 +774,7 @@ fn one_port_in_two_networks() {
         String::from_utf8_lossy(&host.run(&inside).stdout).contains(":8000")
     });
     let report = host.verify("closed");
-    let claim = report.json["claims"].as_array().expect("claims").iter().find(|claim| claim["setting"] == "ctx_size");
-    let claim = claim.expect("a claim");
+    let claim = report.raw("ctx_size");
     assert_ne!(claim["verdict"], "contradicted", "the other one was asked: {claim:#}");
     assert_ne!(claim["effective"], "512", "the other one was asked: {claim:#}");
     host.verify("open").has_no_objection().claim("ctx_size").is("confirmed").in_force("512");
@@ -886,15 +923,29 @@ fn output_that_goes_to_a_file() {
     host.start("llm", 8000, &format!("[Service]\n{output}\nExecStart={serve} --fit off -lv 4\n"));
     host.write("/etc/default/llm", "LLAMA_ARG_CTX_SIZE=1024\n");
     host.restart("llm", 8000);
-    // Both starts are in the file.
-    assert_eq!(
-        std::fs::read_to_string(host.path("/var/log/llm.log")).expect("a log").matches("listening on").count(),
-        2
-    );
+    // Both starts are in the file, as soon as the last line is written.
+    host.until("the file has both starts", || {
+        let log = std::fs::read_to_string(host.path("/var/log/llm.log")).expect("a log");
+        log.matches("listening on").count() == 2
+    });
     let report = host.verify("llm");
     report.is("confirmed", 0).has_no_objection().witness("log", "spoke");
     report.claim("ctx_size").is("confirmed").in_force("1024");
     report.claim("fit").is("confirmed").in_force("off").evidence("log", "acknowledged");
+
+    // Its name is gone, and somebody else writes a file of that name: the server still has its own.
+    let forged = "common_init_: fitting params to device memory ...\n";
+    host.remove("/var/log/llm.log");
+    host.write("/var/log/llm.log", forged);
+    let report = host.verify("llm");
+    report.has_no_objection();
+    assert_ne!(report.raw("fit")["verdict"], "contradicted", "others said that");
+    // It is emptied under the server's hands, as logrotate's copytruncate does.
+    host.restart("llm", 8000);
+    host.write("/var/log/llm.log", "");
+    let report = host.verify("llm");
+    assert_ne!(report.log().0, "spoke", "{:#}", report.json["witnesses"]);
+    report.claim("fit").is("unproven").in_force_unseen();
 
     // To nowhere.
     host.start(
@@ -905,6 +956,24 @@ fn output_that_goes_to_a_file() {
     let report = host.verify("mute");
     assert_ne!(report.log().0, "spoke", "{:#}", report.json["witnesses"]);
     report.claim("fit").is("unproven").in_force_unseen();
+}
+
+#[test]
+fn journals_in_other_places() {
+    let host = host!();
+    let serve = |port| format!("{} --fit off -lv 4", host.serve(Dense, port));
+    // A journal of its own, and afterwards one that is kept in memory only.
+    host.start("spaced", 8000, &format!("[Service]\nLogNamespace=models\nExecStart={}\n", serve(8000)));
+    host.write("/etc/systemd/journald.conf.d/volatile.conf", "[Journal]\nStorage=volatile\n");
+    host.remove("/etc/systemd/journald.conf.d/99-testbed.conf");
+    host.systemctl(&["restart", "systemd-journald"]);
+    host.start("volatile", 8001, &service(&serve(8001)));
+    assert!(host.sh("ls /run/log/journal/*/").contains("system.journal"));
+    for name in ["spaced", "volatile"] {
+        let report = host.verify(name);
+        report.has_no_objection().witness("log", "spoke");
+        report.claim("fit").is("confirmed").in_force("off").evidence("log", "acknowledged");
+    }
 }
 
 #[test]
@@ -923,8 +992,7 @@ fn the_server_talks_beside_a_file_that_somebody_else_writes() {
     host.systemctl(&["start", "other"]);
     let report = host.verify("llm");
     report.has_no_objection();
-    let claim = report.json["claims"].as_array().expect("claims").iter().find(|claim| claim["setting"] == "fit");
-    assert_ne!(claim.expect("a claim")["verdict"], "contradicted", "others said that: {claim:#?}");
+    assert_ne!(report.raw("fit")["verdict"], "contradicted", "others said that");
 }
 
 // Whose service.
@@ -1062,8 +1130,17 @@ fn keys_appear_nowhere() {
                 format!("/bin/sh -c 'exec {} --api-key-file $CREDENTIALS_DIRECTORY/key'", serve(8008)),
             ),
         ),
+        (
+            "escaped",
+            8010,
+            with("", format!("{} --api-key \"ZQone7\\\"ZQtwo7%%ZQthree7$$ZQfour7\\x5aQfive7\"", serve(8010))),
+        ),
+        ("script", 8011, service(&format!("/usr/local/bin/with-key{}", serve(8011).replace(SERVER, "")))),
         ("changed", 8009, with("Environment=PASSWORD=ZQpassword7", format!("{} --api-key ZQbefore7", serve(8009)))),
     ];
+    let remember = "# ZQremark7\nWORD=ZQscript7\nPASSWORD='ZQlocal7'";
+    let script = format!("#!/bin/sh\n{remember}\nexec {SERVER} \"$@\" --api-key \"$WORD\"\n");
+    host.program("/usr/local/bin/with-key", &script);
     for (name, _, content) in &units {
         host.edit(name, content);
     }
@@ -1073,18 +1150,8 @@ fn keys_appear_nowhere() {
         "# ZQdropin7\n[Service]\nEnvironment=\"WANDB_API_KEY=ZQwandb7\" 'URL=http://me:ZQurl7@example.invalid/'\n",
     );
     host.reload();
-    host.systemctl(&[
-        "start",
-        "continued",
-        "equals",
-        "inside",
-        "split",
-        "file",
-        "variable",
-        "shell",
-        "credential",
-        "changed",
-    ]);
+    let names: Vec<&str> = units.iter().map(|(name, ..)| *name).collect();
+    host.systemctl(&[&["start"], &*names].concat());
     for (_, port, _) in &units {
         host.answers(*port);
         // The key is in force: else nothing would be hidden here.

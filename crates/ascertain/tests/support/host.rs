@@ -315,6 +315,13 @@ impl Report {
         self
     }
 
+    /// A claim as it is, for what may be one thing or another.
+    #[track_caller]
+    pub fn raw(&self, setting: &str) -> &Value {
+        let all = self.json["claims"].as_array().expect("claims");
+        all.iter().find(|claim| claim["setting"] == setting).unwrap_or_else(|| panic!("no claim {setting}: {all:#?}"))
+    }
+
     /// Expects that all is as written: exit code 0, and nothing found against any claim.
     #[track_caller]
     pub fn has_no_objection(&self) -> &Self {
