@@ -79,6 +79,9 @@ pub(super) fn run(args: &LogOf, paint: Paint, out: &mut dyn Write) -> Result<u8,
             of_pid(args, pid.ok_or_else(unknown)?, &asked, paint, out)
         }
         Written::Name(name) => of_unit(args, name, &asked, paint, out),
+        Written::Remote(_) => Err(Failure::new("logs of other hosts are read from a capture")
+            .hint(format!("ascertain capture {} -o FILE, then ascertain log FILE", args.target))
+            .into()),
         Written::Url(_) | Written::Only => Err(Failure::new(format!("{:?} is no unit", args.target))
             .hint("name a unit (sglang-qwen), a process (pid:1234), a capture file or an evidence directory")
             .into()),
