@@ -1,8 +1,9 @@
 //! The journal: the lines that one process wrote in exactly this start of its unit, and whether they are all there.
 
 use super::{Context, Found, gap};
+use crate::journalctl::Journalctl;
 use crate::process;
-use ascertain_journal::{Entry, Id128, Journal, Manager, Start};
+use ascertain_journal::{Entry, Gap, Id128, Journal, Manager, Reason, Start};
 use ascertain_model::service;
 use serde_json::json;
 
@@ -60,63 +61,91 @@ impl Wanted {
     }
 }
 
-/// Reads them.
+/// Reads them: from the files of the journal, or where those may not be read, through `journalctl`.
 pub(super) fn read(context: &Context, wanted: &Wanted, tell: &mut dyn FnMut(Found)) {
-    let source = wanted.source();
     let (journal, opening) = Journal::open(Journal::default_directories());
-    if journal.files().next().is_none() {
-        let why = opening.first().map_or_else(|| "there is no journal on this host".to_owned(), ToString::to_string);
-        let help = "run as root or as a member of the group systemd-journal, or hand in the log: `--log FILE`";
-        tell(Found::gap("log.txt", source, gap("not_present", why, Some(help))));
-        return;
-    }
     let start = journal.start(&wanted.unit, wanted.manager, wanted.invocation);
     let lines = Lines::of(&start, wanted, &context.wants.log_ready);
-    let began = context
-        .unit
-        .as_ref()
-        .filter(|unit| unit.main_pid().is_some() && unit.main_pid() == wanted.pid)
-        .and_then(|unit| unit.number("ExecMainStartTimestamp"))
-        .or_else(|| process::start(wanted.pid?).ok()?.since_ms.map(|ms| ms.saturating_mul(1000)));
-    let judged = start.completeness(began);
-    let mut flaws: Vec<String> = judged.flaws.iter().map(ToString::to_string).collect();
-    flaws.extend(lines.gaps.iter().cloned());
-    flaws.extend(filtered(context));
-    let last = judged.span.map(|(_, last)| last.realtime);
-    flaws.extend(flooded(context, &lines, last));
-    if lines.own == 0 {
-        let why = if lines.others > 0 {
-            format!(
-                "the journal holds {} lines of this start, and none of process {}",
-                lines.others,
-                wanted.pid.unwrap_or(0)
-            )
-        } else {
-            let mut why = "the journal has no line of this start".to_owned();
-            if let Some(flaw) = flaws.iter().find(|flaw| **flaw != why) {
-                why.push_str(&format!(": {flaw}"));
-            }
-            why
-        };
-        let help = format!("restart it (`systemctl restart {}`), or hand in the log: `--log FILE`", wanted.unit);
-        tell(Found::gap("log.txt", source, gap("not_present", why, Some(&help))));
+    // Files that may not be read are all one's own lines are in.
+    if lines.own > 0 || (journal.files().next().is_some() && !opening.iter().any(is_refused)) {
+        wanted.tell(context, &start, lines, "journal files", tell);
         return;
     }
-    let record = json!({
-        "unit": wanted.unit,
-        "invocation": wanted.invocation.to_string(),
-        "read": "journal files",
-        "lines": lines.own,
-        "lines_of_others": lines.others,
-        "complete": flaws.is_empty(),
-        "flaws": flaws,
-    });
-    let mut found = Found::bytes("log.txt", source.clone(), lines.text);
-    if lines.cut {
-        found.entry.partial = Some("from its first line until it was ready, and its newest lines".to_owned());
+    let until = context.deadline().saturating_duration_since(std::time::Instant::now());
+    let journalctl = Journalctl { time: until, ..Journalctl::default() };
+    let source = wanted.source();
+    match journalctl.start(&wanted.unit, wanted.manager, wanted.invocation) {
+        Ok(exported) => {
+            let start = exported.start(&wanted.unit, wanted.manager, wanted.invocation);
+            let lines = Lines::of(&start, wanted, &context.wants.log_ready);
+            wanted.tell(context, &start, lines, "journalctl", tell);
+        }
+        Err(error) => {
+            let why = opening.first().map_or_else(|| error.to_string(), ToString::to_string);
+            tell(Found::gap("log.txt", source, gap("not_present", why, Some(MORE_RIGHTS))));
+        }
     }
-    tell(found);
-    tell(Found::bytes(JOURNAL, source, format!("{record:#}\n").into_bytes()));
+}
+
+const MORE_RIGHTS: &str = "run as root or as a member of the group systemd-journal, or hand in the log: `--log FILE`";
+
+fn is_refused(gap: &Gap) -> bool {
+    gap.reason == Reason::NotPermitted
+}
+
+impl Wanted {
+    /// Hands over the lines, with what is known about them being all.
+    fn tell(&self, context: &Context, start: &Start<'_>, lines: Lines, read: &str, tell: &mut dyn FnMut(Found)) {
+        let source = self.source();
+        let began = context
+            .unit
+            .as_ref()
+            .filter(|unit| unit.main_pid().is_some() && unit.main_pid() == self.pid)
+            .and_then(|unit| unit.number("ExecMainStartTimestamp"))
+            .or_else(|| process::start(self.pid?).ok()?.since_ms.map(|ms| ms.saturating_mul(1000)));
+        let judged = start.completeness(began);
+        let mut flaws: Vec<String> = judged.flaws.iter().map(ToString::to_string).collect();
+        flaws.extend(lines.gaps.iter().cloned());
+        flaws.extend(filtered(context));
+        let last = judged.span.map(|(_, last)| last.realtime);
+        flaws.extend(flooded(context, &lines, last));
+        if lines.own == 0 {
+            let why = if lines.others > 0 {
+                format!(
+                    "the journal holds {} lines of this start, and none of process {}",
+                    lines.others,
+                    self.pid.unwrap_or(0)
+                )
+            } else {
+                let mut why = "the journal has no line of this start".to_owned();
+                if let Some(flaw) = flaws.iter().find(|flaw| **flaw != why) {
+                    why.push_str(&format!(": {flaw}"));
+                }
+                why
+            };
+            let help = match read {
+                "journalctl" => MORE_RIGHTS.to_owned(),
+                _ => format!("restart it (`systemctl restart {}`), or hand in the log: `--log FILE`", self.unit),
+            };
+            tell(Found::gap("log.txt", source, gap("not_present", why, Some(&help))));
+            return;
+        }
+        let record = json!({
+            "unit": self.unit,
+            "invocation": self.invocation.to_string(),
+            "read": read,
+            "lines": lines.own,
+            "lines_of_others": lines.others,
+            "complete": flaws.is_empty(),
+            "flaws": flaws,
+        });
+        let mut found = Found::bytes("log.txt", source.clone(), lines.text);
+        if lines.cut {
+            found.entry.partial = Some("from its first line until it was ready, and its newest lines".to_owned());
+        }
+        tell(found);
+        tell(Found::bytes(JOURNAL, source, format!("{record:#}\n").into_bytes()));
+    }
 }
 
 /// The lines as text.
