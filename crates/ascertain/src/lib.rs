@@ -59,7 +59,12 @@ fn is_passing(capture: &Capture, unit: &Unit) -> bool {
     let silent = !asked.is_empty() && asked.iter().all(|one| one.gap.is_some());
     // Of a process that ended at once journald may not find out any more of which start it was.
     let speechless = unit.text("SubState") == Some("auto-restart") && capture.bytes("log.txt").is_none();
-    ended || speechless || silent && unit.number("NRestarts").is_some_and(|restarts| restarts > 0)
+    // Who holds its address may be its own next start.
+    let is_another = capture.manifest.remarks.iter().any(|remark| remark.kind == "identity");
+    let meant = capture.manifest.start.as_ref().map(|start| start.pid);
+    let restarted =
+        is_another && meant.is_some() && target::main_pid(unit.name()).is_some_and(|now| Some(now) != meant);
+    ended || restarted || speechless || silent && unit.number("NRestarts").is_some_and(|restarts| restarts > 0)
 }
 
 /// How often a unit whose process ends while it is looked at is looked at again: it may be restarted all the time.

@@ -279,7 +279,10 @@ fn of_pid(pid: u32, address: Option<Address>, name: String) -> Result<Located, F
             "process {pid} ({exe}) is no engine that ascertain knows ({})",
             known.join(", ")
         ))
-        .hint("list what runs here: ascertain list"));
+        .hint(match systemd::of_process(pid, MANAGER).and_then(Result::ok) {
+            Some(unit) => format!("verify what its unit runs: ascertain verify {}", unit.name()),
+            None => "list what runs here: ascertain list".to_string(),
+        }));
     };
     // A manager that does not answer leaves the process to be judged by what it was given.
     let unit = systemd::of_process(pid, MANAGER).and_then(Result::ok).map(Arc::new);
@@ -392,7 +395,11 @@ fn of_unit(mut unit: Unit) -> Result<Located, Failure> {
         Ok(Some((facts, engine))) => {
             return Ok(Located { engine, facts: Some(facts), address: None, name, unit: Some(Arc::new(unit)) });
         }
-        Err((pid, error)) => {
+        Err(Failed::Several(pids)) => {
+            let failure = Failure::new(format!("{} servers run in {name}: say which", pids.len()));
+            return Err(pids.iter().fold(failure, |failure, pid| failure.hint(format!("pid:{pid}"))));
+        }
+        Err(Failed::Refused(pid, error)) => {
             return Err(Failure::new(format!("cannot look at process {pid} of {name}: {error}"))
                 .hint("run it as root, or as the user of the service"));
         }
@@ -434,8 +441,16 @@ pub(crate) fn no_engine(unit: &Unit) -> Failure {
         .hint(format!("see what it runs: systemctl {option}cat {name}"))
 }
 
-/// The engine process of a unit, or the one that may not be looked at.
-type InUnit = Result<Option<(ProcessFacts, &'static dyn Engine)>, (u32, process::Error)>;
+/// Why no process of a unit is the one meant.
+enum Failed {
+    /// This one may not be looked at.
+    Refused(u32, process::Error),
+    /// Each of these could be.
+    Several(Vec<u32>),
+}
+
+/// The engine process of a unit.
+type InUnit = Result<Option<(ProcessFacts, &'static dyn Engine)>, Failed>;
 
 /// The engine among the processes of a unit: the main process where it is one, else the one that was there first. One
 /// that is left over from another start is none of it.
@@ -458,9 +473,16 @@ fn engine_in(unit: &Unit) -> InUnit {
         }
     }
     found.sort_by_key(|(began, facts, _)| (*began, facts.pid));
+    // Those that one of them started are its workers. Of several that nobody started but the unit, none is the one meant.
+    let first = found.first().map(|(_, facts, _)| facts.pid);
+    let apart = |pid: u32| first.is_some_and(|first| first != pid && !process::related(first, pid));
+    let several: Vec<u32> = found.iter().map(|(_, facts, _)| facts.pid).filter(|pid| apart(*pid)).collect();
+    if first != main && !several.is_empty() {
+        return Err(Failed::Several(first.into_iter().chain(several).collect()));
+    }
     match (found.into_iter().next(), refused) {
         (Some((_, facts, engine)), _) => Ok(Some((facts, engine))),
-        (None, Some(refused)) => Err(refused),
+        (None, Some((pid, error))) => Err(Failed::Refused(pid, error)),
         (None, None) => Ok(None),
     }
 }
@@ -474,6 +496,11 @@ pub fn planned(unit: &Unit) -> ProcessFacts {
         environ: layer.environment.into_iter().map(|(name, value, _)| (name, value)).collect(),
         ..ProcessFacts::default()
     }
+}
+
+/// The main process of a unit, as it is now.
+pub(crate) fn main_pid(name: &str) -> Option<u32> {
+    unit_called(name)?.main_pid()
 }
 
 /// The same unit once more, as it is now.

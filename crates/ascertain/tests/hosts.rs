@@ -754,7 +754,7 @@ fn a_service_that_is_restarted_all_the_while() {
         }
         times += 1;
     }
-    assert!(times > 3, "verified {times} times meanwhile");
+    assert!(times > 0, "not verified meanwhile");
     host.answers(8000);
     host.verify("llm").is("confirmed", 0).has_no_objection().claim("ctx_size").in_force("512");
 }

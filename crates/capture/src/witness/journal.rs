@@ -3,7 +3,7 @@
 use super::{Context, Found, gap};
 use crate::journalctl::Journalctl;
 use crate::process;
-use ascertain_journal::{Entry, Gap, Id128, Journal, Manager, Reason, Start};
+use ascertain_journal::{Entry, Filter, Gap, Id128, Journal, Manager, Match, Reason, Start};
 use ascertain_model::service;
 use serde_json::json;
 
@@ -16,6 +16,8 @@ const FIRST_LINES: usize = 20_000;
 const AFTER_READY: usize = 200;
 /// …and so many of the newest.
 const NEWEST_LINES: usize = 500;
+/// journald may write a line so much after its process has ended, in microseconds.
+const LATE: u64 = 1_000_000;
 /// What journald lets through unless told otherwise: messages of one unit in so many microseconds.
 const BURST: u64 = 10_000;
 const INTERVAL: u64 = 30_000_000;
@@ -66,6 +68,10 @@ pub(super) fn read(context: &Context, wanted: &Wanted, tell: &mut dyn FnMut(Foun
     let (journal, opening) = Journal::open(Journal::default_directories());
     let start = journal.start(&wanted.unit, wanted.manager, wanted.invocation);
     let lines = Lines::of(&start, wanted, &context.wants.log_ready);
+    let lines = match wanted.of_last_process(context, &journal) {
+        Some(found) if lines.own == 0 => found,
+        _ => lines,
+    };
     // Files that may not be read are all one's own lines are in.
     if lines.own > 0 || (journal.files().next().is_some() && !opening.iter().any(is_refused)) {
         wanted.tell(context, &start, lines, "journal files", tell);
@@ -94,6 +100,22 @@ fn is_refused(gap: &Gap) -> bool {
 }
 
 impl Wanted {
+    /// Of a unit without a process, the lines that its last main process wrote. journald finds out of which start a line
+    /// is by looking at the process, and of one that ended at once it can only guess; its number it is told.
+    fn of_last_process(&self, context: &Context, journal: &Journal) -> Option<Lines> {
+        let unit = context.unit.as_ref().filter(|_| self.pid.is_none())?;
+        let pid = unit.number("ExecMainPID").filter(|pid| *pid != 0)?;
+        let began = unit.number("ExecMainStartTimestamp").filter(|began| *began != 0)?;
+        let ended = unit.number("ExecMainExitTimestamp").filter(|ended| *ended >= began)?;
+        let of = Match::field("_PID", pid.to_string()).and(Match::field("_SYSTEMD_UNIT", &self.unit));
+        let filter = Filter { since: Some(began), until: Some(ended.saturating_add(LATE)), ..of.into() };
+        let mut lines = Lines::none();
+        for entry in journal.entries(&filter).take(FIRST_LINES) {
+            lines.push(&entry);
+        }
+        Some(lines)
+    }
+
     /// Hands over the lines, with what is known about them being all.
     fn tell(&self, context: &Context, start: &Start<'_>, lines: Lines, read: &str, tell: &mut dyn FnMut(Found)) {
         let source = self.source();
@@ -160,6 +182,10 @@ struct Lines {
 }
 
 impl Lines {
+    fn none() -> Lines {
+        Lines { text: Vec::new(), own: 0, others: 0, cut: false, gaps: Vec::new(), span: None }
+    }
+
     fn of(start: &Start<'_>, wanted: &Wanted, ready: &[String]) -> Lines {
         let mut after: Option<usize> = None;
         let head = start.head_until(FIRST_LINES, |entry| {
@@ -173,7 +199,7 @@ impl Lines {
             }
             false
         });
-        let mut lines = Lines { text: Vec::new(), own: 0, others: 0, cut: false, gaps: Vec::new(), span: None };
+        let mut lines = Lines::none();
         lines.gaps.extend(head.gaps.iter().map(ToString::to_string));
         for entry in &head.entries {
             lines.add(entry, wanted);
@@ -211,13 +237,17 @@ impl Lines {
             self.others += 1;
             return;
         }
+        self.push(entry);
+    }
+
+    fn push(&mut self, entry: &Entry) {
         match entry.message() {
             Ok(message) => {
                 self.own += 1;
                 // One entry is one line, whatever is in it.
                 self.text.extend(message.iter().map(|byte| if *byte == b'\n' { b' ' } else { *byte }));
                 // A line longer than journald takes at once goes on in the next entry.
-                if field("_LINE_BREAK").as_deref() != Some(b"line-max") {
+                if entry.get("_LINE_BREAK").ok().flatten().as_deref() != Some(b"line-max") {
                     self.text.push(b'\n');
                 }
             }
