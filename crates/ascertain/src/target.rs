@@ -188,13 +188,19 @@ impl Running {
                 format!("port {}", ports.iter().map(u16::to_string).collect::<Vec<_>>().join(", "))
             }
         };
+        let unit = self.unit().map(|unit| format!("  {unit}")).unwrap_or_default();
         format!(
-            "pid:{}  {}  {}  {}",
+            "pid:{}  {}  {}  {}{unit}",
             self.facts.pid,
             self.engine.name(),
             ports,
             names.last().cloned().unwrap_or_default()
         )
+    }
+
+    /// The unit in whose control group it is.
+    pub fn unit(&self) -> Option<String> {
+        systemd::named_by(self.facts.pid).map(|(name, _)| safe(&name))
     }
 }
 

@@ -297,7 +297,7 @@ pub(crate) fn of_groups(machine: &dyn Machine, groups: &str) -> Option<Result<Un
 }
 
 /// The name of the unit in whose control group a process is, and whose it is, without asking the manager.
-pub(crate) fn named_by(pid: u32) -> Option<(String, Manager)> {
+pub fn named_by(pid: u32) -> Option<(String, Manager)> {
     let groups = String::from_utf8(process::read(pid, "cgroup").ok()?).ok()?;
     let (name, uid) = named_in(&groups)?;
     let manager = match uid {

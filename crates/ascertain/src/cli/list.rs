@@ -20,7 +20,15 @@ pub(super) fn run(args: &List, out: &mut dyn Write) -> Result<u8, Ended> {
         Format::Json => {
             let rows: Vec<_> = all
                 .iter()
-                .map(|one| json!({ "pid": one.facts.pid, "engine": one.engine.name(), "ports": one.ports(), "names": one.names() }))
+                .map(|one| {
+                    json!({
+                        "pid": one.facts.pid,
+                        "engine": one.engine.name(),
+                        "ports": one.ports(),
+                        "names": one.names(),
+                        "unit": one.unit(),
+                    })
+                })
                 .collect();
             crate::render::json::write(&rows, out)?;
         }
