@@ -47,6 +47,7 @@ state() {
 
 # part FROM LIMIT PATH: bytes of a file, and behind them one digit, 0 if it could be read.
 part() {
+    case $3 in /*) ;; *) set -- "$1" "$2" "./$3" ;; esac
     state "$3"
     about=
     case $state$3 in
@@ -81,7 +82,7 @@ tree() {
 
 # seek PATH TEXT...: the last line that holds one of the texts, with its offset.
 seek() {
-    path=$1
+    case $1 in /*) path=$1 ;; *) path=./$1 ;; esac
     shift
     texts=
     for text; do
