@@ -703,7 +703,7 @@ fn socket(target: &str) -> Option<u64> {
 
 /// Now by the clock there, and when something started that did so some ticks after boot.
 fn started(clock: &Reply, ticks: u64) -> (SystemTime, Option<u64>) {
-    let [_, now, uptime, _idle, rest @ ..] = clock.status.as_slice() else { return (SystemTime::now(), None) };
+    let [_, now, before, after, rest @ ..] = clock.status.as_slice() else { return (SystemTime::now(), None) };
     let digits: String = now.chars().take_while(char::is_ascii_digit).collect();
     // Nanoseconds where `date` knows them, else seconds.
     let milliseconds = match digits.parse::<u64>() {
@@ -713,7 +713,10 @@ fn started(clock: &Reply, ticks: u64) -> (SystemTime, Option<u64>) {
     };
     // Linux counts 100 ticks in a second towards programs, on all but a few old machines.
     let per_second = rest.first().and_then(|ticks| ticks.parse().ok()).unwrap_or(100);
-    let since = uptime.parse().ok().and_then(|uptime| process::started(ticks, per_second, uptime, milliseconds));
+    // Starting `date` takes a while on a busy host.
+    let uptime =
+        before.parse::<f64>().ok().zip(after.parse::<f64>().ok()).map(|(before, after)| (before + after) / 2.0);
+    let since = uptime.and_then(|uptime| process::started(ticks, per_second, uptime, milliseconds));
     let now = UNIX_EPOCH.checked_add(Duration::from_millis(milliseconds));
     (now.unwrap_or_else(SystemTime::now), since)
 }

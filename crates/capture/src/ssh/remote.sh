@@ -144,9 +144,13 @@ names() {
     finish
 }
 
-# clock: nanoseconds since the epoch, seconds since boot, clock ticks in a second.
+# clock: nanoseconds since the epoch, seconds since boot before and after that was asked, clock ticks in a second.
 clock() {
-    say ok "$(date +%s%N 2>/dev/null)" "$(cat /proc/uptime 2>/dev/null)" "$(getconf CLK_TCK 2>/dev/null)"
+    before=0 after=0
+    read -r before _ </proc/uptime
+    now=$(date +%s%N 2>/dev/null)
+    read -r after _ </proc/uptime
+    say ok "$now" "$before" "$after" "$(getconf CLK_TCK 2>/dev/null)"
     finish
 }
 
