@@ -14,7 +14,7 @@ use crate::witness::process::{self as process_witness, description, gap_of, kept
 use crate::witness::{Context, Found, Witness, endpoints, gap, unit};
 use ascertain_model::Capture;
 use ascertain_model::capture::{ArtifactGap, Remark, Start};
-use ascertain_model::wants::{Address, ProcessFacts, Wants};
+use ascertain_model::wants::{Address, FileWant, ProcessFacts, Wants};
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use std::path::{Path, PathBuf};
@@ -182,18 +182,15 @@ impl Session {
 
     /// The configuration files that are wanted of a process there.
     pub fn files(&mut self, wants: &Wants, process: &FarProcess) -> Result<Vec<Found>, Fault> {
-        let mut all = Vec::new();
-        for want in &wants.files {
-            let path = process.absolute(&want.path);
-            all.push(match process.own_files {
-                Some(false) => Found::gap(&want.artifact, path, other_tree()),
-                _ => {
-                    let read = self.read_head(&path, want.limit)?;
-                    Found::file(&want.artifact, path, read)
-                }
-            });
+        let path = |want: &FileWant| process.absolute(&want.path);
+        if process.own_files == Some(false) {
+            let gaps = wants.files.iter().map(|want| Found::gap(&want.artifact, path(want), other_tree()));
+            return Ok(gaps.collect());
         }
-        Ok(all)
+        let files: Vec<(String, u64)> = wants.files.iter().map(|want| (path(want), want.limit)).collect();
+        let read = self.read_heads(&files)?;
+        let found = wants.files.iter().zip(read).map(|(want, read)| Found::file(&want.artifact, path(want), read));
+        Ok(found.collect())
     }
 
     /// Collects everything that is wanted of a process there. `files`: what [`Session::files`] brought.
@@ -460,7 +457,7 @@ impl Session {
                 return Ok(());
             }
         }
-        let (error, output) = (self.stream(process, 2)?, self.stream(process, 1)?);
+        let (error, output) = self.streams(process)?;
         let start = journal_of(process, options.unit.as_deref());
         let mut there = There { session: self, beginnings: &wants.log_beginnings, start, fault: None };
         log::of_streams(&mut there, pid, &error, &output, &mut |one| found.push(one));
@@ -482,11 +479,17 @@ impl Session {
         Ok(!writes_itself || held.contains(&Some(*wanted)))
     }
 
-    fn stream(&mut self, process: &FarProcess, fd: u32) -> Result<Stream, Fault> {
-        let Some(open) = &process.open else { return Ok(Stream::NotPermitted) };
-        let Some((_, target)) = open.iter().find(|(number, _)| *number == fd) else { return Ok(Stream::Closed) };
-        let reply = self.ask_one(part(&format!("/proc/{}/fd/{fd}", process.facts.pid), 0, 0))?;
-        Ok(Stream::to(target.clone(), || about(&reply).map(|about| about.id)))
+    /// Where standard error and standard output lead.
+    fn streams(&mut self, process: &FarProcess) -> Result<(Stream, Stream), Fault> {
+        let Some(open) = &process.open else { return Ok((Stream::NotPermitted, Stream::NotPermitted)) };
+        let requests = [2, 1].map(|fd| part(&format!("/proc/{}/fd/{fd}", process.facts.pid), 0, 0));
+        let patience = self.patience();
+        let replies = self.ask(&requests, patience)?;
+        let stream = |fd: u32, reply: Option<&Reply>| match open.iter().find(|(number, _)| *number == fd) {
+            Some((_, target)) => Stream::to(target.clone(), || about(reply?).map(|about| about.id)),
+            None => Stream::Closed,
+        };
+        Ok((stream(2, replies.first()), stream(1, replies.get(1))))
     }
 }
 
@@ -700,7 +703,7 @@ fn socket(target: &str) -> Option<u64> {
 
 /// Now by the clock there, and when something started that did so some ticks after boot.
 fn started(clock: &Reply, ticks: u64) -> (SystemTime, Option<u64>) {
-    let [_, now, uptime, _idle, rest @ ..] = clock.status.as_slice() else { return (SystemTime::now(), None) };
+    let [_, now, before, after, rest @ ..] = clock.status.as_slice() else { return (SystemTime::now(), None) };
     let digits: String = now.chars().take_while(char::is_ascii_digit).collect();
     // Nanoseconds where `date` knows them, else seconds.
     let milliseconds = match digits.parse::<u64>() {
@@ -710,7 +713,10 @@ fn started(clock: &Reply, ticks: u64) -> (SystemTime, Option<u64>) {
     };
     // Linux counts 100 ticks in a second towards programs, on all but a few old machines.
     let per_second = rest.first().and_then(|ticks| ticks.parse().ok()).unwrap_or(100);
-    let since = uptime.parse().ok().and_then(|uptime| process::started(ticks, per_second, uptime, milliseconds));
+    // Starting `date` takes a while on a busy host.
+    let uptime =
+        before.parse::<f64>().ok().zip(after.parse::<f64>().ok()).map(|(before, after)| (before + after) / 2.0);
+    let since = uptime.and_then(|uptime| process::started(ticks, per_second, uptime, milliseconds));
     let now = UNIX_EPOCH.checked_add(Duration::from_millis(milliseconds));
     (now.unwrap_or_else(SystemTime::now), since)
 }

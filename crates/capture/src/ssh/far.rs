@@ -6,7 +6,7 @@
 //! new any more.
 
 use super::agentless::FarProcess;
-use super::remote_file::{about, content};
+use super::remote_file::head;
 use super::session::{Reply, Request, Session, outcome};
 use super::{Fault, listing};
 use crate::command::Error;
@@ -187,11 +187,7 @@ impl Machine for Far<'_> {
                 path = from(&path, target);
                 continue;
             }
-            let about = about(&reply);
-            let mut bytes = content(reply)?;
-            let partial = (bytes.len() as u64 > limit).then(|| format!("the first {limit} bytes"));
-            bytes.truncate(usize::try_from(limit).unwrap_or(usize::MAX));
-            return Ok(Content { bytes, changed_ms: about.and_then(|about| about.changed_ms), partial });
+            return head(reply, limit);
         }
         Err(io::ErrorKind::NotFound.into())
     }

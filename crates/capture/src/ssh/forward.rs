@@ -33,7 +33,7 @@ struct State {
 impl Forward {
     /// Listens here for connections to `host:port` there. The host is that of the server's address.
     pub fn open(session: &Session, host: &str, port: u16) -> std::io::Result<Forward> {
-        let directory = tempfile::Builder::new().prefix("ascertain-").tempdir()?;
+        let directory = super::session::private_directory()?;
         let path = directory.path().join("http");
         let listener = UnixListener::bind(&path)?;
         let state = Arc::new(Mutex::new(State::default()));

@@ -47,6 +47,7 @@ state() {
 
 # part FROM LIMIT PATH: bytes of a file, and behind them one digit, 0 if it could be read.
 part() {
+    case $3 in /*) ;; *) set -- "$1" "$2" "./$3" ;; esac
     state "$3"
     about=
     case $state$3 in
@@ -81,7 +82,7 @@ tree() {
 
 # seek PATH TEXT...: the last line that holds one of the texts, with its offset.
 seek() {
-    path=$1
+    case $1 in /*) path=$1 ;; *) path=./$1 ;; esac
     shift
     texts=
     for text; do
@@ -143,9 +144,13 @@ names() {
     finish
 }
 
-# clock: nanoseconds since the epoch, seconds since boot, clock ticks in a second.
+# clock: nanoseconds since the epoch, seconds since boot before and after that was asked, clock ticks in a second.
 clock() {
-    say ok "$(date +%s%N 2>/dev/null)" "$(cat /proc/uptime 2>/dev/null)" "$(getconf CLK_TCK 2>/dev/null)"
+    before=0 after=0
+    read -r before _ </proc/uptime
+    now=$(date +%s%N 2>/dev/null)
+    read -r after _ </proc/uptime
+    say ok "$now" "$before" "$after" "$(getconf CLK_TCK 2>/dev/null)"
     finish
 }
 

@@ -56,16 +56,12 @@ pub(super) fn about(reply: &Reply) -> Option<About> {
 }
 
 impl Session {
-    /// As [`file::read_head`].
-    pub(super) fn read_head(&mut self, path: &str, limit: u64) -> Result<io::Result<Content>, Fault> {
-        let reply = self.ask_one(part(path, 0, limit.saturating_add(1)))?;
-        let about = about(&reply);
-        Ok(content(reply).map(|mut bytes| {
-            let length = about.as_ref().map_or(bytes.len() as u64, |about| about.length);
-            let partial = (bytes.len() as u64 > limit).then(|| format!("the first {limit} of {length} bytes"));
-            bytes.truncate(usize::try_from(limit).unwrap_or(usize::MAX));
-            Content { bytes, changed_ms: about.and_then(|about| about.changed_ms), partial }
-        }))
+    /// As [`file::read_head`], of several files at once: each with the most bytes that are read of it.
+    pub(super) fn read_heads(&mut self, files: &[(String, u64)]) -> Result<Vec<io::Result<Content>>, Fault> {
+        let requests: Vec<Request> = files.iter().map(|(path, limit)| part(path, 0, limit.saturating_add(1))).collect();
+        let patience = self.patience();
+        let replies = self.ask(&requests, patience)?;
+        Ok(files.iter().zip(replies).map(|((_, limit), reply)| head(reply, *limit)).collect())
     }
 
     /// As [`file::read_ends`].
@@ -85,6 +81,16 @@ impl Session {
             None => Ok(read),
         }
     }
+}
+
+/// What was read of a file of which at most `limit` bytes are wanted, and one more was asked for.
+pub(super) fn head(reply: Reply, limit: u64) -> io::Result<Content> {
+    let about = about(&reply);
+    let mut bytes = content(reply)?;
+    let length = about.as_ref().map_or(bytes.len() as u64, |about| about.length);
+    let partial = (bytes.len() as u64 > limit).then(|| format!("the first {limit} of {length} bytes"));
+    bytes.truncate(usize::try_from(limit).unwrap_or(usize::MAX));
+    Ok(Content { bytes, changed_ms: about.and_then(|about| about.changed_ms), partial })
 }
 
 /// Where the last line begins that holds one of some texts: the other host looks, so that the file need not travel.

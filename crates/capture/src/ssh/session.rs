@@ -80,8 +80,7 @@ pub struct Session {
 impl Session {
     /// Connects. Takes no longer than twice the time that connecting may take, and ten seconds for logging in.
     pub fn open(mut client: Client) -> Result<Session, Fault> {
-        // A short path, wherever temporary files go.
-        let directory = tempfile::Builder::new().prefix("ascertain-").tempdir_in("/tmp").ok();
+        let directory = private_directory().ok();
         if let Some(directory) = &directory {
             client.share(directory.path());
         }
@@ -330,6 +329,12 @@ fn shell(client: &Client, length: usize) -> Command {
 
 fn program(mark: &str) -> String {
     format!("mark={mark}\n{PROGRAM}")
+}
+
+/// A directory for sockets, that only we can enter. Their paths must be short, wherever temporary files go.
+pub(super) fn private_directory() -> std::io::Result<tempfile::TempDir> {
+    let builder = || tempfile::Builder::new().prefix("ascertain-").tempdir_in("/tmp");
+    builder().or_else(|_| tempfile::Builder::new().prefix("ascertain-").tempdir())
 }
 
 fn not_started(command: &Command, error: &std::io::Error) -> Fault {
