@@ -41,6 +41,13 @@ impl Reading<'_> {
     pub(crate) fn fault(&mut self, fault: Fault) {
         self.gaps.add(fault.at(self.file.path()));
     }
+
+    /// Whether the slot at `index` of an array of `capacity` slots is there and not empty.
+    fn is_filled(&mut self, slots: u64, index: u64, capacity: u64) -> bool {
+        let mut slot = Vec::new();
+        let read = index < capacity && self.file.slots(self.buffers, slots, index, 1, &mut slot).is_ok();
+        read && slot.first().is_some_and(|slot| *slot != 0)
+    }
 }
 
 impl List {
@@ -59,6 +66,9 @@ impl List {
         let mut arrays = Vec::new();
         let mut base = u64::from(inline.is_some());
         let mut offset = first;
+        if base >= length && first != 0 && !on.file.is_open_ended() {
+            on.fault(Fault::damaged(Part::EntryArray, first));
+        }
         while base < length {
             if offset == 0 || arrays.len() == MOST_ARRAYS {
                 if !on.file.is_open_ended() {
@@ -74,9 +84,20 @@ impl List {
                     let filled = capacity.min(length - base);
                     arrays.push(Array { slots, length: filled, base });
                     base += filled;
-                    if next != 0 && next <= offset {
+                    // Objects lie one behind the other. Arrays within each other would make a small file a list
+                    // without end.
+                    let end = slots.saturating_add(capacity.saturating_mul(on.file.slot()));
+                    if next != 0 && next < end {
                         on.fault(Fault::damaged(Part::EntryArray, offset));
                         break;
+                    }
+                    // A writer that is done has counted every slot it filled: one more is an entry that a wrong
+                    // count would hide.
+                    if base == length
+                        && !on.file.is_open_ended()
+                        && (next != 0 || on.is_filled(slots, filled, capacity))
+                    {
+                        on.fault(Fault::damaged(Part::EntryArray, offset));
                     }
                     offset = next;
                 }
