@@ -383,7 +383,13 @@ impl Scrub<'_> {
         let read = words::exec(&assignment.value, &self.context);
         if read.fatal || read.commands.is_empty() {
             // Systemd does not run it; why it does not must remain to be seen, so it is kept as one line of text.
-            return vec![format!("ExecStart={}", self.redactor.text(&assignment.value))];
+            let mut kept = self.redactor.text(&assignment.value);
+            let again = words::exec(&kept, &self.context);
+            if !again.commands.is_empty() && !again.fatal {
+                // What was wrong with it is gone with a secret: an open quote is wrong too.
+                kept.push_str(" \"");
+            }
+            return vec![format!("ExecStart={kept}")];
         }
         let mut out = vec!["ExecStart=".to_owned()];
         for (index, command) in read.commands.iter().enumerate() {

@@ -144,6 +144,27 @@ fn a_script_is_kept_as_what_it_comes_to() {
 }
 
 #[test]
+fn a_command_that_systemd_refuses_stays_refused() {
+    // What is wrong with it, an unknown specifier, is a part of the secret.
+    let unit = unit(&[(UNIT, "[Service]\nExecStart=/x --api-key \"secret%k\"\n")]);
+    let (kept, stored) = kept(&unit);
+    assert!(!stored.contains("secret"), "{stored}");
+    let (before, after) = (unit.layers().expect("layers"), kept.layers().expect("layers"));
+    assert_eq!((words(&before.0), &before.0.unknown), (words(&after.0), &after.0.unknown));
+    assert_eq!(words(&after.0), []);
+}
+
+#[test]
+fn a_command_that_is_not_kept_is_no_program() {
+    // Its language is not followed, so the words of it are not kept; a program named by a mark there is none.
+    let body = format!("[Service]\nExecStart=/bin/sh -c '{SERVER} --api-key \"$(cat /k)\"'\n");
+    let (kept, _) = kept(&unit(&[(UNIT, &body)]));
+    let (written, _) = kept.layers().expect("layers");
+    assert_eq!(words(&written), []);
+    assert!(!written.unknown.is_empty());
+}
+
+#[test]
 fn a_value_that_is_not_kept_still_shows_that_it_differs() {
     let one = |value: &str| format!("[Service]\nEnvironment=DEVICES={value}\nExecStart={SERVER} -c 512\n");
     let mut changed = unit(&[(UNIT, &one("1"))]);

@@ -123,27 +123,27 @@ fn run(name: &str, iterations: u64) {
 
 #[test]
 fn journals() {
-    run("journal", 1500);
+    run("journal", 800);
 }
 
 #[test]
 fn units() {
-    run("unit", 3000);
+    run("unit", 1200);
 }
 
 #[test]
 fn wrappers() {
-    run("wrapper", 20_000);
+    run("wrapper", 15_000);
 }
 
 #[test]
 fn shown_properties() {
-    run("show", 20_000);
+    run("show", 15_000);
 }
 
 #[test]
 fn what_is_kept_of_a_unit() {
-    run("scrub", 2000);
+    run("scrub", 1000);
 }
 
 #[test]

@@ -666,6 +666,10 @@ fn step(inner: &mut Inner, known: &Known) -> Result<bool, Failed> {
     if inner.container.is_some() {
         return Ok(false);
     }
+    // A mark in the place of a command is no program of that name: from what it does not say nothing may be concluded.
+    if first.text == REDACTED || is_not_kept(&first.text) {
+        return Err(Failed { why: "the command was not kept".to_string(), word: first.place.word });
+    }
     let name = base(&first.text).to_string();
     let at = first.place.word;
     let layer = |replaces: Option<bool>| Layer { name: name.clone(), replaces };

@@ -2,7 +2,7 @@
 
 use super::zeros;
 use ascertain_journal::{
-    Completeness, Cursor, Direction, Entry, Filter, Gap, Id128, Journal, Limits, Manager, Match, Query,
+    Completeness, Cursor, Direction, Entry, FileInfo, Filter, Gap, Id128, Journal, Limits, Manager, Match, Query, State,
 };
 use std::collections::BTreeSet;
 use std::fs;
@@ -77,7 +77,9 @@ impl All {
         }
         let gaps = forward.into_gaps();
         check_gaps(&gaps, length);
-        all.whole &= gaps.is_empty() && !journal.files().any(|file| file.is_truncated());
+        // What is being written may end anywhere, and a header that says that there is nothing is believed.
+        let may_lack = |file: &FileInfo| file.is_truncated() || file.state == State::Online || file.entries == 0;
+        all.whole &= gaps.is_empty() && !journal.files().any(may_lack);
         all
     }
 
@@ -212,7 +214,7 @@ fn starts(journal: &Journal, all: &All, length: u64) {
             for flaw in &completeness.flaws {
                 assert!(flaw.to_string().len() < 1 << 12);
             }
-            if all.whole && gaps.is_empty() && completeness.is_complete() {
+            if gaps.is_empty() && completeness.is_complete() {
                 complete(all, &found, id, &completeness);
             }
         }
