@@ -357,7 +357,14 @@ impl Scrub<'_> {
             "ExecStart" => self.exec(assignment),
             // That there is one matters (`Type=` depends on it), what it does not.
             key if key.starts_with("Exec") && key != "ExecSearchPath" => {
-                vec![format!("{key}=/bin/true \"{NOT_KEPT}\"")]
+                // Also that systemd refuses it: then it does not load the unit.
+                let read = words::exec(&assignment.value, &self.context);
+                let program = match (read.fatal, read.commands.is_empty()) {
+                    (true, _) => "/bin/true/",
+                    (false, true) => "-/bin/true/",
+                    (false, false) => "/bin/true",
+                };
+                vec![format!("{key}={program} \"{NOT_KEPT}\"")]
             }
             "Environment" => {
                 let (words, issues) = words::words(&assignment.value, &self.context);

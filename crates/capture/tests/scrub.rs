@@ -168,6 +168,18 @@ fn a_command_that_systemd_refuses_stays_refused() {
 }
 
 #[test]
+fn a_unit_that_systemd_does_not_load_for_another_command_stays_so() {
+    let refused = |command: &str| {
+        let unit = unit(&[(UNIT, &format!("[Service]\n{command}\nExecStart={SERVER} -np 2\n"))]);
+        let (kept, _) = kept(&unit);
+        [unit, kept].map(|unit| unit.layers().expect("layers").0.argv.is_empty())
+    };
+    assert_eq!(refused("ExecStartPre=no/such/"), [true, true]);
+    assert_eq!(refused("ExecStartPre=-no/such/"), [false, false]);
+    assert_eq!(refused("ExecStartPre=/bin/true"), [false, false]);
+}
+
+#[test]
 fn a_command_that_is_not_kept_is_no_program() {
     // Its language is not followed, so the words of it are not kept; a program named by a mark there is none.
     let body = format!("[Service]\nExecStart=/bin/sh -c '{SERVER} --api-key \"$(cat /k)\"'\n");
