@@ -358,7 +358,14 @@ impl Scrub<'_> {
             "ExecStart" => self.exec(assignment),
             // That there is one matters (`Type=` depends on it), what it does not.
             key if key.starts_with("Exec") && key != "ExecSearchPath" => {
-                vec![format!("{key}=/bin/true \"{NOT_KEPT}\"")]
+                // Also that systemd refuses it: then it does not load the unit.
+                let read = words::exec(&assignment.value, &self.context);
+                let program = match (read.fatal, read.commands.is_empty()) {
+                    (true, _) => "/bin/true/",
+                    (false, true) => "-/bin/true/",
+                    (false, false) => "/bin/true",
+                };
+                vec![format!("{key}={program} \"{NOT_KEPT}\"")]
             }
             "Environment" => {
                 let (words, issues) = words::words(&assignment.value, &self.context);
@@ -384,7 +391,13 @@ impl Scrub<'_> {
         let read = words::exec(&assignment.value, &self.context);
         if read.fatal || read.commands.is_empty() {
             // Systemd does not run it; why it does not must remain to be seen, so it is kept as one line of text.
-            return vec![format!("ExecStart={}", self.redactor.text(&assignment.value))];
+            let mut kept = self.redactor.text(&assignment.value);
+            let again = words::exec(&kept, &self.context);
+            if !again.commands.is_empty() && !again.fatal {
+                // What was wrong with it is gone with a secret: an open quote is wrong too.
+                kept.push_str(" \"");
+            }
+            return vec![format!("ExecStart={kept}")];
         }
         let mut out = vec!["ExecStart=".to_owned()];
         for (index, command) in read.commands.iter().enumerate() {
@@ -398,7 +411,8 @@ impl Scrub<'_> {
             let rest = words.iter().zip(&command.argv).skip(usize::from(!command.prefixes.argv0));
             written.extend(rest.map(|(word, original)| (quote(&word.replace('%', "%%")), original.range.start)));
             for (word, at) in written {
-                let number = assignment.line_of(at);
+                // At the beginning of a line a semicolon makes a comment of it.
+                let number = if word == ";" { 0 } else { assignment.line_of(at) };
                 while out.len() <= number {
                     if let Some(last) = out.last_mut() {
                         last.push_str(" \\");
@@ -406,7 +420,7 @@ impl Scrub<'_> {
                     out.push(String::new());
                 }
                 if let Some(last) = out.last_mut() {
-                    if !last.is_empty() && !last.ends_with('=') {
+                    if !last.is_empty() && last != "ExecStart=" {
                         last.push(' ');
                     }
                     last.push_str(&word);
@@ -453,22 +467,30 @@ impl Scrub<'_> {
     fn script(&self, path: &str, script: &Script) -> Script {
         let opaque = |why: String| Script { text: None, opaque: Some(why), ..script.clone() };
         let Some(text) = &script.text else { return script.clone() };
-        let argv = [script.interpreter.clone(), path.to_owned(), "\u{1}".to_owned()];
-        let plain = &argv[..2];
-        let inner = match wrapper::see_through(plain, &self.known) {
-            Seen::Inner(inner) => inner,
-            Seen::Opaque { why, .. } => return opaque(self.redactor.text(&why)),
-        };
-        // Whether it hands its arguments on shows when it is given one.
-        let more = match wrapper::see_through(&argv, &self.known) {
-            Seen::Inner(more) => more,
-            Seen::Opaque { why, .. } => return opaque(self.redactor.text(&why)),
-        };
+        // Whether it hands its arguments on, and does nothing else with them, shows when it is given some.
+        const ARGUMENTS: [&[&str]; 4] = [&[], &["\u{1}"], &["\u{1}", "\u{2}", "\u{3}"], &["A=\u{1}", "-\u{2}"]];
+        let mut seen = Vec::new();
+        for arguments in ARGUMENTS {
+            let plain = [script.interpreter.as_str(), path];
+            let argv: Vec<String> = plain.iter().chain(arguments).map(|word| (*word).to_owned()).collect();
+            match wrapper::see_through(&argv, &self.known) {
+                Seen::Inner(inner) => seen.push(inner),
+                Seen::Opaque { why, .. } => return opaque(self.redactor.text(&why)),
+            }
+        }
+        let inner = seen.remove(0);
         let words: Vec<String> = inner.argv.iter().map(|word| word.text.clone()).collect();
-        let with: Vec<String> = more.argv.iter().map(|word| word.text.clone()).collect();
-        let arguments = if with == words {
+        let comes_to = |hands_on: bool| {
+            seen.iter().zip(&ARGUMENTS[1..]).all(|(more, arguments)| {
+                let arguments = if hands_on { arguments } else { &ARGUMENTS[0] };
+                let expected = words.iter().map(String::as_str).chain(arguments.iter().copied());
+                more.argv.iter().map(|word| word.text.as_str()).eq(expected)
+                    && (&more.environment, &more.layers) == (&inner.environment, &inner.layers)
+            })
+        };
+        let arguments = if comes_to(false) {
             ""
-        } else if with.len() == words.len() + 1 && with[..words.len()] == words[..] && with.last() == argv.last() {
+        } else if comes_to(true) {
             " \"$@\""
         } else {
             return opaque("what it does with its arguments cannot be told".to_owned());

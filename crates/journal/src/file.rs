@@ -504,9 +504,15 @@ impl JournalFile {
         mut see: impl FnMut(&mut Buffers, &Data, &[u8]) -> bool,
     ) -> Result<(), Fault> {
         let mut offset = self.newest_value(buffers, name)?;
+        let mut above = u64::MAX;
         let mut value = Vec::new();
         while offset != 0 {
             let data = self.data(buffers, offset)?;
+            // Objects lie one behind the other. Values within each other would have the same bytes read again and again.
+            if data.payload.0.saturating_add(data.payload.1) > above {
+                return Err(Fault::damaged(Part::Field, offset));
+            }
+            above = offset;
             let payload = self.payload(buffers, &data)?;
             match payload.split_at_checked(name.len()) {
                 Some((found, [b'=', rest @ ..])) if found == name => {
@@ -534,7 +540,7 @@ impl JournalFile {
     }
 
     /// Bytes of one slot of an array of entries.
-    fn slot(&self) -> u64 {
+    pub(crate) fn slot(&self) -> u64 {
         if self.compact { 4 } else { 8 }
     }
 

@@ -28,6 +28,9 @@ pub(crate) struct List {
     /// Next slot to look at from the front, and first slot no longer looked at from the back.
     front: u64,
     back: u64,
+    /// Index and slot that were passed last from the front, and from the back: slots beyond must be larger, or smaller.
+    passed_front: Option<(u64, u64)>,
+    passed_back: Option<(u64, u64)>,
 }
 
 /// What moving along a list needs.
@@ -40,6 +43,13 @@ pub(crate) struct Reading<'a> {
 impl Reading<'_> {
     pub(crate) fn fault(&mut self, fault: Fault) {
         self.gaps.add(fault.at(self.file.path()));
+    }
+
+    /// Whether the slot at `index` of an array of `capacity` slots is there and not empty.
+    fn is_filled(&mut self, slots: u64, index: u64, capacity: u64) -> bool {
+        let mut slot = Vec::new();
+        let read = index < capacity && self.file.slots(self.buffers, slots, index, 1, &mut slot).is_ok();
+        read && slot.first().is_some_and(|slot| *slot != 0)
     }
 }
 
@@ -59,6 +69,9 @@ impl List {
         let mut arrays = Vec::new();
         let mut base = u64::from(inline.is_some());
         let mut offset = first;
+        if base >= length && first != 0 && !on.file.is_open_ended() {
+            on.fault(Fault::damaged(Part::EntryArray, first));
+        }
         while base < length {
             if offset == 0 || arrays.len() == MOST_ARRAYS {
                 if !on.file.is_open_ended() {
@@ -74,9 +87,20 @@ impl List {
                     let filled = capacity.min(length - base);
                     arrays.push(Array { slots, length: filled, base });
                     base += filled;
-                    if next != 0 && next <= offset {
+                    // Objects lie one behind the other. Arrays within each other would make a small file a list
+                    // without end.
+                    let end = slots.saturating_add(capacity.saturating_mul(on.file.slot()));
+                    if next != 0 && next < end {
                         on.fault(Fault::damaged(Part::EntryArray, offset));
                         break;
+                    }
+                    // A writer that is done has counted every slot it filled: one more is an entry that a wrong
+                    // count would hide.
+                    if base == length
+                        && !on.file.is_open_ended()
+                        && (next != 0 || on.is_filled(slots, filled, capacity))
+                    {
+                        on.fault(Fault::damaged(Part::EntryArray, offset));
                     }
                     offset = next;
                 }
@@ -87,7 +111,17 @@ impl List {
             }
         }
         let length = base.min(length);
-        let mut list = Self { inline, arrays, length, block: Vec::new(), block_base: 0, front: 0, back: 0 };
+        let mut list = Self {
+            inline,
+            arrays,
+            length,
+            block: Vec::new(),
+            block_base: 0,
+            front: 0,
+            back: 0,
+            passed_front: None,
+            passed_back: None,
+        };
         if on.file.is_open_ended() {
             while list.length > 0 {
                 let last = list.slot(on, list.length - 1);
@@ -133,36 +167,45 @@ impl List {
 
     /// First entry at `offset` or later in the file.
     pub(crate) fn at_or_after(&mut self, on: &mut Reading<'_>, offset: u64) -> Option<u64> {
-        // Gallop, then bisect. A damaged slot on the way makes that untrustworthy: then go one by one.
+        // Gallop, then bisect. A damaged slot on the way, or one out of order, makes that untrustworthy: then go one by
+        // one.
         let mut step = 1;
         let mut low = self.front;
-        let mut trusted = true;
-        while low + step < self.length {
+        let mut below = if low < self.length { self.slot(on, low) } else { 0 };
+        let mut above = u64::MAX;
+        let mut trusted = on.file.is_place(below) && self.passed_front.is_none_or(|(_, passed)| below >= passed);
+        while trusted && low + step < self.length {
             let slot = self.slot(on, low + step);
-            trusted &= on.file.is_place(slot);
+            trusted = on.file.is_place(slot) && slot > below;
             if !trusted || slot >= offset {
+                above = slot;
                 break;
             }
-            low += step;
+            (low, below) = (low + step, slot);
             step *= 2;
         }
         let mut high = (low + step).min(self.length);
         while trusted && high - low > 1 {
             let middle = low + (high - low) / 2;
             let slot = self.slot(on, middle);
-            trusted &= on.file.is_place(slot);
-            if slot < offset { low = middle } else { high = middle }
+            trusted = on.file.is_place(slot) && slot > below && slot < above;
+            if slot < offset { (low, below) = (middle, slot) } else { (high, above) = (middle, slot) }
         }
         if trusted {
             self.front = low;
+            self.passed_front = Some((low, below));
         }
         while self.front < self.length {
             let index = self.front;
             let slot = self.slot(on, index);
-            if !on.file.is_place(slot) {
+            let in_order = self.passed_front.is_none_or(|(at, passed)| at == index || slot > passed);
+            if !in_order || !on.file.is_place(slot) {
                 on.fault(Fault::damaged(Part::EntryArray, slot));
-            } else if slot >= offset {
-                return Some(slot);
+            } else {
+                self.passed_front = Some((index, slot));
+                if slot >= offset {
+                    return Some(slot);
+                }
             }
             self.front = index + 1;
         }
@@ -173,34 +216,42 @@ impl List {
     pub(crate) fn at_or_before(&mut self, on: &mut Reading<'_>, offset: u64) -> Option<u64> {
         let mut step = 1;
         let mut high = self.back;
-        let mut trusted = true;
-        // Invariant: all slots from `high` on are past the offset.
-        while step < high {
+        let mut above = if high > 0 { self.slot(on, high - 1) } else { 0 };
+        let mut below = 0;
+        let mut trusted = on.file.is_place(above) && self.passed_back.is_none_or(|(_, passed)| above <= passed);
+        // The slot at `high - 1` may be the one that is asked for; all from `high` on are past the offset.
+        while trusted && step < high {
             let slot = self.slot(on, high - 1 - step);
-            trusted &= on.file.is_place(slot);
+            trusted = on.file.is_place(slot) && slot < above;
             if !trusted || slot <= offset {
+                below = slot;
                 break;
             }
-            high -= step;
+            (high, above) = (high - step, slot);
             step *= 2;
         }
-        let mut low = high.saturating_sub(step + 1);
-        while trusted && low < high {
-            let middle = low + (high - low) / 2;
+        let mut low = high.saturating_sub(step);
+        while trusted && low + 1 < high {
+            let middle = low + (high - 1 - low) / 2;
             let slot = self.slot(on, middle);
-            trusted &= on.file.is_place(slot);
-            if slot <= offset { low = middle + 1 } else { high = middle }
+            trusted = on.file.is_place(slot) && slot > below && slot < above;
+            if slot <= offset { (low, below) = (middle + 1, slot) } else { (high, above) = (middle + 1, slot) }
         }
         if trusted {
             self.back = high;
+            self.passed_back = Some((high.saturating_sub(1), above));
         }
         while self.back > 0 {
             let index = self.back - 1;
             let slot = self.slot(on, index);
-            if !on.file.is_place(slot) {
+            let in_order = self.passed_back.is_none_or(|(at, passed)| at == index || slot < passed);
+            if !in_order || !on.file.is_place(slot) {
                 on.fault(Fault::damaged(Part::EntryArray, slot));
-            } else if slot <= offset {
-                return Some(slot);
+            } else {
+                self.passed_back = Some((index, slot));
+                if slot <= offset {
+                    return Some(slot);
+                }
             }
             self.back = index;
         }

@@ -179,6 +179,69 @@ fn the_damages_that_journalctl_keeps_silent_about_are_told() {
     assert_eq!((count, gaps), (0, vec![Reason::UnknownFeatures(0x80)]));
 }
 
+/// The place of the list of all entries in the header, and their number.
+const ALL_ENTRIES: usize = 176;
+const ENTRY_COUNT: usize = 152;
+
+/// All entries in one direction, and whether something was told.
+fn walked(bytes: &[u8], direction: Direction) -> (usize, bool) {
+    let directory = TempDir::new().expect("a directory");
+    fs::write(directory.path().join("system.journal"), bytes).expect("written");
+    let (journal, gaps) = Journal::open([directory.path()]);
+    assert_eq!(gaps, []);
+    let mut entries = journal.entries(&Filter { direction, ..Filter::default() });
+    (entries.by_ref().count(), !entries.gaps().is_empty())
+}
+
+#[test]
+fn entries_that_a_list_hides_are_told() {
+    let (whole, _) = small(Layout { compact: false, keyed: true, compression: None });
+    let number = |at: usize| u64::from_le_bytes(whole[at..at + 8].try_into().expect("eight bytes"));
+    let slots = number(ALL_ENTRIES) as usize + 24;
+    for direction in [Direction::Forward, Direction::Backward] {
+        assert_eq!(walked(&whole, direction), (120, false));
+        // A number that is too small.
+        let mut fewer = whole.clone();
+        fewer[ENTRY_COUNT..ENTRY_COUNT + 8].copy_from_slice(&100_u64.to_le_bytes());
+        assert_eq!(walked(&fewer, direction), (100, true));
+        // Two slots that changed places, one that is there twice.
+        for (from, to, both) in [(0, 1, true), (1, 2, true), (0, 1, false), (2, 1, false)] {
+            let (from, to) = (slots + from * 8, slots + to * 8);
+            let mut changed = whole.clone();
+            changed.copy_within(from..from + 8, to);
+            if both {
+                changed[from..from + 8].copy_from_slice(&whole[to..to + 8]);
+            }
+            let (count, told) = walked(&changed, direction);
+            assert!(count < 120 && told, "{direction:?}: {count} of 120");
+        }
+    }
+}
+
+#[test]
+fn lists_within_each_other_do_not_make_a_small_file_a_large_one() {
+    // Thousands of lists, one every 24 bytes, each of which holds all that follow: some hundred million slots.
+    let mut writer = Writer::new(Layout { compact: false, keyed: true, compression: None }, 4);
+    writer.append_all(&records(11, 3, 1_700_000_000_000_000));
+    let mut bytes = writer.finish(OFFLINE);
+    let (first, lists) = (bytes.len(), 4096);
+    let end = first + (lists + 1) * 24;
+    for list in 0..lists {
+        let at = first + list * 24;
+        bytes.extend([6, 0, 0, 0, 0, 0, 0, 0]);
+        bytes.extend((((end - at) / 8 * 8) as u64).to_le_bytes());
+        bytes.extend(((at + 24) as u64).to_le_bytes());
+    }
+    bytes.resize(end, 0);
+    bytes[ALL_ENTRIES..ALL_ENTRIES + 8].copy_from_slice(&(first as u64).to_le_bytes());
+    bytes[ENTRY_COUNT..ENTRY_COUNT + 8].copy_from_slice(&u64::MAX.to_le_bytes());
+    let arena = (bytes.len() - 264) as u64;
+    bytes[96..104].copy_from_slice(&arena.to_le_bytes());
+    let begun = Instant::now();
+    assert_eq!(walked(&bytes, Direction::Forward), (0, true));
+    assert!(begun.elapsed() < Duration::from_secs(5), "{:?}", begun.elapsed());
+}
+
 #[test]
 fn one_bad_file_does_not_cost_the_directory() {
     let directory = TempDir::new().expect("a directory");

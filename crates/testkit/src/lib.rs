@@ -2,6 +2,10 @@
 //!
 //! `captures/ENGINE/NAME/` is an evidence directory; its `expected.toml` was reasoned by hand from the evidence, with
 //! the reason beside each verdict, before the program that is tested existed.
+//!
+//! [`fuzz`]: what must hold for any bytes, for the fuzzers and for a bounded run among the tests.
+
+pub mod fuzz;
 
 use anyhow::{Context, Result};
 use ascertain_model::{Capture, Judged, Verdict, Whole};

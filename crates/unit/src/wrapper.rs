@@ -666,6 +666,10 @@ fn step(inner: &mut Inner, known: &Known) -> Result<bool, Failed> {
     if inner.container.is_some() {
         return Ok(false);
     }
+    // A mark in the place of a command is no program of that name: from what it does not say nothing may be concluded.
+    if first.text == REDACTED || is_not_kept(&first.text) {
+        return Err(Failed { why: "the command was not kept".to_string(), word: first.place.word });
+    }
     let name = base(&first.text).to_string();
     let at = first.place.word;
     let layer = |replaces: Option<bool>| Layer { name: name.clone(), replaces };
@@ -821,7 +825,7 @@ fn env(inner: &mut Inner, at: usize) -> Result<(), Failed> {
             "-" | "-i" | "--ignore-environment" => inner.environment.push(Change::Clear),
             "-0" | "--null" | "-v" | "--debug" => {}
             "-u" | "--unset" => {
-                inner.environment.push(Change::Unset(next.ok_or_else(lacking)?));
+                inner.environment.push(unset(&next.ok_or_else(lacking)?, place.word)?);
                 index += 1;
             }
             "-C" | "--chdir" => {
@@ -829,7 +833,7 @@ fn env(inner: &mut Inner, at: usize) -> Result<(), Failed> {
                 index += 1;
             }
             text if text.starts_with("--unset=") => {
-                inner.environment.push(Change::Unset(text["--unset=".len()..].to_string()));
+                inner.environment.push(unset(&text["--unset=".len()..], place.word)?);
             }
             text if text.starts_with("--chdir=") => inner.directory = Some(text["--chdir=".len()..].to_string()),
             text if text.starts_with("-S") || text.starts_with("--split-string") || text == "-vS" => {
@@ -854,7 +858,7 @@ fn env(inner: &mut Inner, at: usize) -> Result<(), Failed> {
             text if text.starts_with('-') && text.len() == 2 || text.starts_with("--") => {
                 return Err(Failed { why: format!("{text} is not known here as an option of env"), word: place.word });
             }
-            text if text.starts_with("-u") => inner.environment.push(Change::Unset(text[2..].to_string())),
+            text if text.starts_with("-u") => inner.environment.push(unset(&text[2..], place.word)?),
             text if text.starts_with('-') => {
                 return Err(Failed { why: format!("{text} is not known here as an option of env"), word: place.word });
             }
@@ -870,6 +874,14 @@ fn env(inner: &mut Inner, at: usize) -> Result<(), Failed> {
     let rest = argv.get(index..).filter(|rest| !rest.is_empty()).map(<[Word]>::to_vec);
     inner.argv = rest.ok_or_else(|| Failed { why: "env without a command".to_string(), word: at })?;
     Ok(())
+}
+
+/// What `env -u NAME` does; with a name that cannot be one it runs nothing (coreutils 9.1: "cannot unset").
+fn unset(name: &str, word: usize) -> Result<Change, Failed> {
+    if name.is_empty() || name.contains('=') {
+        return Err(Failed { why: format!("env cannot unset {name:?}"), word });
+    }
+    Ok(Change::Unset(name.to_string()))
 }
 
 fn taskset(inner: &mut Inner, at: usize) -> Result<(), Failed> {
