@@ -3,17 +3,19 @@
 
 use super::remote_file::{about, content, part};
 use super::session::{Reply, Request, Session};
-use super::{Fault, Forward, journalctl, listing};
+use super::{Fault, Forward, listing};
 use crate::collect::{self, Fate, Gathered, Options};
 use crate::process::{self, Error};
 use crate::redact::Redactor;
 use crate::sockets::{self, Listener, Owner, UnixListener};
 use crate::systemd::Unit;
+use crate::witness::journal::Wanted;
 use crate::witness::log::{self, Descriptors, Stream};
 use crate::witness::process::{self as process_witness, description, gap_of, kept_variables, listening, mapped_files};
 use crate::witness::{Context, Found, Witness, endpoints, gap, unit};
 use ascertain_model::Capture;
 use ascertain_model::capture::{ArtifactGap, Remark, Start};
+use ascertain_model::service::Manager;
 use ascertain_model::wants::{Address, FileWant, ProcessFacts, Wants};
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
@@ -246,9 +248,8 @@ impl Session {
         let mut remarks = chosen.remarks;
         remarks.push(self.remark());
         let mut found = hear_here(wants, None, options, &chosen.address, None);
-        let invocation = unit.invocation();
-        match invocation.and_then(|id| journalctl::Start::new(unit.name().to_owned(), id, None)) {
-            Some(start) => self.journal(&start, &mut |one| found.push(one))?,
+        match Wanted::new(None, None, Some(unit), || None) {
+            Some(wanted) => self.journal(&wanted, Some(unit), &wants.log_ready, &mut |one| found.push(one))?,
             None => {
                 let why = format!("the manager knows of no start of {}", unit.name());
                 found.push(Found::gap(log::LOG, "journalctl", gap("not_present", why, None)));
@@ -459,7 +460,14 @@ impl Session {
         }
         let (error, output) = self.streams(process)?;
         let start = journal_of(process, options.unit.as_deref());
-        let mut there = There { session: self, beginnings: &wants.log_beginnings, start, fault: None };
+        let mut there = There {
+            session: self,
+            beginnings: &wants.log_beginnings,
+            ready: &wants.log_ready,
+            unit: options.unit.as_deref(),
+            start,
+            fault: None,
+        };
         log::of_streams(&mut there, pid, &error, &output, &mut |one| found.push(one));
         there.fault.map_or(Ok(()), Err)
     }
@@ -550,7 +558,9 @@ type OpenFile = (u32, u32, String, (u64, u64));
 struct There<'a> {
     session: &'a mut Session,
     beginnings: &'a [String],
-    start: Option<journalctl::Start>,
+    ready: &'a [String],
+    unit: Option<&'a Unit>,
+    start: Option<Wanted>,
     fault: Option<Fault>,
 }
 
@@ -600,20 +610,23 @@ impl Descriptors for There<'_> {
 
     fn journal(&mut self, tell: &mut dyn FnMut(Found)) -> bool {
         let Some(start) = self.start.take() else { return false };
-        let read = self.session.journal(&start, tell);
+        let read = self.session.journal(&start, self.unit, self.ready, tell);
         self.keep(read);
         true
     }
 }
 
 /// The start of a unit that a process belongs to, by what it was given itself or else by what its manager says.
-fn journal_of(process: &FarProcess, unit: Option<&Unit>) -> Option<journalctl::Start> {
-    let pid = process.facts.pid;
-    let given = process.facts.env("INVOCATION_ID").map(str::to_owned);
-    let invocation = given.or_else(|| unit.filter(|unit| unit.state.processes.contains(&pid))?.invocation())?;
-    let named = || crate::systemd::named_in(&process.groups).map(|(name, _)| name);
-    let name = unit.map(|unit| unit.name().to_owned()).or_else(named)?;
-    journalctl::Start::new(name, invocation, Some(pid))
+fn journal_of(process: &FarProcess, unit: Option<&Unit>) -> Option<Wanted> {
+    let named = || {
+        let (name, uid) = crate::systemd::named_in(&process.groups)?;
+        let manager = match uid {
+            None => Manager::System,
+            Some(uid) => Manager::User { uid, home: String::new(), runtime: String::new() },
+        };
+        Some((name, manager))
+    };
+    Wanted::new(process.facts.env("INVOCATION_ID"), Some(process.facts.pid), unit, named)
 }
 
 /// The first words of command lines, from what `head` prints of several files. A process may write what looks like

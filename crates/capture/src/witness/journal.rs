@@ -3,6 +3,7 @@
 use super::{Context, Found, gap};
 use crate::journalctl::Journalctl;
 use crate::process;
+use crate::systemd::Unit;
 use ascertain_journal::{Entry, Filter, Gap, Id128, Journal, Manager, Match, Reason, Start};
 use ascertain_model::service;
 use serde_json::json;
@@ -23,72 +24,83 @@ const BURST: u64 = 10_000;
 const INTERVAL: u64 = 30_000_000;
 
 /// Which start's lines to read.
-pub(super) struct Wanted {
-    unit: String,
-    manager: Manager,
-    invocation: Id128,
+pub(crate) struct Wanted {
+    pub(crate) unit: String,
+    pub(crate) manager: Manager,
+    pub(crate) invocation: Id128,
     /// Only lines of this process; `None`: of all that the unit ran.
     pid: Option<u32>,
 }
 
-/// Which start a process, or else a unit without one, belongs to. What the process itself was given comes first: the
-/// manager may already speak of another start.
+/// Which start a process of this host, or else a unit without one, belongs to.
 pub(super) fn wanted(context: &Context) -> Option<Wanted> {
     let pid = context.pid();
     let given = context.facts.as_ref().and_then(|facts| facts.env("INVOCATION_ID"));
-    let unit = context.unit.as_ref();
-    let invocation = match (given, pid) {
-        (Some(id), _) => id.parse().ok()?,
-        // Its environment may not be read: then the manager must count it among the unit's.
-        (None, Some(pid)) => {
-            let unit = unit.filter(|unit| unit.state.processes.contains(&pid))?;
-            unit.invocation()?.parse().ok()?
-        }
-        (None, None) => unit?.invocation()?.parse().ok()?,
-    };
-    let (name, manager) = match unit {
-        Some(unit) => (unit.name().to_owned(), unit.manager().clone()),
-        None => crate::systemd::named_by(pid?)?,
-    };
-    let manager = match manager {
-        service::Manager::System => Manager::System,
-        service::Manager::User { uid, .. } => Manager::User(uid),
-    };
-    Some(Wanted { unit: name, manager, invocation, pid })
+    Wanted::new(given, pid, context.unit.as_deref(), || crate::systemd::named_by(pid?))
 }
 
 impl Wanted {
-    pub(super) fn source(&self) -> String {
+    /// What the process itself was `given` comes first: the manager may already speak of another start. `named` is the
+    /// unit its control group names.
+    pub(crate) fn new(
+        given: Option<&str>,
+        pid: Option<u32>,
+        unit: Option<&Unit>,
+        named: impl FnOnce() -> Option<(String, service::Manager)>,
+    ) -> Option<Wanted> {
+        let invocation = match (given, pid) {
+            (Some(id), _) => id.parse().ok()?,
+            // Its environment may not be read: then the manager must count it among the unit's.
+            (None, Some(pid)) => unit.filter(|unit| unit.state.processes.contains(&pid))?.invocation()?.parse().ok()?,
+            (None, None) => unit?.invocation()?.parse().ok()?,
+        };
+        let (name, manager) = match unit {
+            Some(unit) => (unit.name().to_owned(), unit.manager().clone()),
+            None => named()?,
+        };
+        let manager = match manager {
+            service::Manager::System => Manager::System,
+            service::Manager::User { uid, .. } => Manager::User(uid),
+        };
+        Some(Wanted { unit: name, manager, invocation, pid })
+    }
+
+    pub(crate) fn source(&self) -> String {
         format!("the journal of {} in start {}", self.unit, self.invocation)
     }
 }
 
 /// Reads them: from the files of the journal, or where those may not be read, through `journalctl`.
 pub(super) fn read(context: &Context, wanted: &Wanted, tell: &mut dyn FnMut(Found)) {
+    let unit = context.unit.as_deref();
+    let began =
+        wanted.began(unit).or_else(|| process::start(wanted.pid?).ok()?.since_ms.map(|ms| ms.saturating_mul(1000)));
     let (journal, opening) = Journal::open(Journal::default_directories());
     let start = journal.start(&wanted.unit, wanted.manager, wanted.invocation);
     let lines = Lines::of(&start, wanted, &context.wants.log_ready);
-    let lines = match wanted.of_last_process(context, &journal) {
+    let lines = match wanted.of_last_process(unit, &journal) {
         Some(found) if lines.own == 0 => found,
         _ => lines,
     };
     // Files that may not be read are all one's own lines are in.
     if lines.own > 0 || (journal.files().next().is_some() && !opening.iter().any(is_refused)) {
-        wanted.tell(context, &start, lines, "journal files", tell);
+        let help = format!("restart it (`systemctl restart {}`), or hand in the log: `--log FILE`", wanted.unit);
+        let flooded = flooded(unit, &lines);
+        wanted.tell(&Testimony { read: "journal files", unit, began, flooded, help: &help }, &start, lines, tell);
         return;
     }
     let until = context.deadline().saturating_duration_since(std::time::Instant::now());
     let journalctl = Journalctl { time: until, ..Journalctl::default() };
-    let source = wanted.source();
     match journalctl.start(&wanted.unit, wanted.manager, wanted.invocation) {
         Ok(exported) => {
             let start = exported.start(&wanted.unit, wanted.manager, wanted.invocation);
             let lines = Lines::of(&start, wanted, &context.wants.log_ready);
-            wanted.tell(context, &start, lines, "journalctl", tell);
+            let testimony = Testimony { read: "journalctl", unit, began, flooded: None, help: MORE_RIGHTS };
+            wanted.tell(&testimony, &start, lines, tell);
         }
         Err(error) => {
             let why = opening.first().map_or_else(|| error.to_string(), ToString::to_string);
-            tell(Found::gap("log.txt", source, gap("not_present", why, Some(MORE_RIGHTS))));
+            tell(Found::gap("log.txt", wanted.source(), gap("not_present", why, Some(MORE_RIGHTS))));
         }
     }
 }
@@ -99,11 +111,30 @@ fn is_refused(gap: &Gap) -> bool {
     gap.reason == Reason::NotPermitted
 }
 
+/// How lines were come by.
+pub(crate) struct Testimony<'a> {
+    /// `journal files` or `journalctl`.
+    pub(crate) read: &'a str,
+    /// The unit.
+    pub(crate) unit: Option<&'a Unit>,
+    /// When the process began, microseconds since 1970.
+    pub(crate) began: Option<u64>,
+    /// Why lines may have been dropped without a trace.
+    pub(crate) flooded: Option<String>,
+    /// What would help where there are none.
+    pub(crate) help: &'a str,
+}
+
 impl Wanted {
+    /// When the process began, as the manager knows it: microseconds since 1970.
+    pub(crate) fn began(&self, unit: Option<&Unit>) -> Option<u64> {
+        unit.filter(|unit| unit.main_pid().is_some() && unit.main_pid() == self.pid)?.number("ExecMainStartTimestamp")
+    }
+
     /// Of a unit without a process, the lines that its last main process wrote. journald finds out of which start a line
     /// is by looking at the process, and of one that ended at once it can only guess; its number it is told.
-    fn of_last_process(&self, context: &Context, journal: &Journal) -> Option<Lines> {
-        let unit = context.unit.as_ref().filter(|_| self.pid.is_none())?;
+    fn of_last_process(&self, unit: Option<&Unit>, journal: &Journal) -> Option<Lines> {
+        let unit = unit.filter(|_| self.pid.is_none())?;
         let pid = unit.number("ExecMainPID").filter(|pid| *pid != 0)?;
         let began = unit.number("ExecMainStartTimestamp").filter(|began| *began != 0)?;
         let ended = unit.number("ExecMainExitTimestamp").filter(|ended| *ended >= began)?;
@@ -117,20 +148,14 @@ impl Wanted {
     }
 
     /// Hands over the lines, with what is known about them being all.
-    fn tell(&self, context: &Context, start: &Start<'_>, lines: Lines, read: &str, tell: &mut dyn FnMut(Found)) {
+    pub(crate) fn tell(&self, how: &Testimony<'_>, start: &Start<'_>, lines: Lines, tell: &mut dyn FnMut(Found)) {
         let source = self.source();
-        let began = context
-            .unit
-            .as_ref()
-            .filter(|unit| unit.main_pid().is_some() && unit.main_pid() == self.pid)
-            .and_then(|unit| unit.number("ExecMainStartTimestamp"))
-            .or_else(|| process::start(self.pid?).ok()?.since_ms.map(|ms| ms.saturating_mul(1000)));
-        let judged = start.completeness(began);
+        let judged = start.completeness(how.began);
         let mut flaws: Vec<String> = judged.flaws.iter().map(ToString::to_string).collect();
         flaws.extend(lines.gaps.iter().cloned());
-        flaws.extend(filtered(context));
+        flaws.extend(how.unit.and_then(filtered));
         let last = judged.span.map(|(_, last)| last.realtime);
-        flaws.extend(flooded(context, &lines, last));
+        flaws.extend(how.flooded.clone().filter(|_| lines.is_silent_since(last, how.unit)));
         if lines.own == 0 {
             let why = if lines.others > 0 {
                 format!(
@@ -145,17 +170,13 @@ impl Wanted {
                 }
                 why
             };
-            let help = match read {
-                "journalctl" => MORE_RIGHTS.to_owned(),
-                _ => format!("restart it (`systemctl restart {}`), or hand in the log: `--log FILE`", self.unit),
-            };
-            tell(Found::gap("log.txt", source, gap("not_present", why, Some(&help))));
+            tell(Found::gap("log.txt", source, gap("not_present", why, Some(how.help))));
             return;
         }
         let record = json!({
             "unit": self.unit,
             "invocation": self.invocation.to_string(),
-            "read": read,
+            "read": how.read,
             "lines": lines.own,
             "lines_of_others": lines.others,
             "complete": flaws.is_empty(),
@@ -171,7 +192,7 @@ impl Wanted {
 }
 
 /// The lines as text.
-struct Lines {
+pub(crate) struct Lines {
     text: Vec<u8>,
     own: usize,
     others: usize,
@@ -186,7 +207,7 @@ impl Lines {
         Lines { text: Vec::new(), own: 0, others: 0, cut: false, gaps: Vec::new(), span: None }
     }
 
-    fn of(start: &Start<'_>, wanted: &Wanted, ready: &[String]) -> Lines {
+    pub(crate) fn of(start: &Start<'_>, wanted: &Wanted, ready: &[String]) -> Lines {
         let mut after: Option<usize> = None;
         let head = start.head_until(FIRST_LINES, |entry| {
             if let Some(left) = &mut after {
@@ -240,6 +261,12 @@ impl Lines {
         self.push(entry);
     }
 
+    /// Whether nothing was written after the beginning for as long as the rate limit holds.
+    fn is_silent_since(&self, last: Option<u64>, unit: Option<&Unit>) -> bool {
+        let end = self.span.map_or(0, |(_, end)| end);
+        last.is_none_or(|last| last < end.saturating_add(interval(unit)))
+    }
+
     fn push(&mut self, entry: &Entry) {
         match entry.message() {
             Ok(message) => {
@@ -261,24 +288,26 @@ fn contains(text: &[u8], part: &[u8]) -> bool {
 }
 
 /// Lines that journald or the manager throws away because of their level.
-fn filtered(context: &Context) -> Option<String> {
-    let level = context.unit.as_ref()?.state.properties.get("LogLevelMax")?.as_i64()?;
+fn filtered(unit: &Unit) -> Option<String> {
+    let level = unit.state.properties.get("LogLevelMax")?.as_i64()?;
     (0..7).contains(&level).then(|| format!("LogLevelMax={level} of the unit drops lines by their level"))
 }
 
 /// journald tells of what its rate limit dropped only when the unit writes again. So a start that wrote as much as is
 /// let through, and nothing since, may have lost lines without a trace.
-fn flooded(context: &Context, lines: &Lines, last: Option<u64>) -> Option<String> {
-    let own = |name: &str| context.unit.as_ref().and_then(|unit| unit.number(name)).filter(|number| *number > 0);
-    let burst = own("LogRateLimitBurst").or_else(|| configured("RateLimitBurst")).unwrap_or(BURST);
-    let interval = own("LogRateLimitIntervalUSec").unwrap_or(INTERVAL);
+fn flooded(unit: Option<&Unit>, lines: &Lines) -> Option<String> {
+    let own = unit.and_then(|unit| unit.number("LogRateLimitBurst")).filter(|burst| *burst > 0);
+    let burst = own.or_else(|| configured("RateLimitBurst")).unwrap_or(BURST);
     let (first, end) = lines.span?;
     let written = (lines.own + lines.others) as u64;
-    let dense = end.saturating_sub(first) < interval || written > burst;
-    let silent = last.is_none_or(|last| last < end.saturating_add(interval));
-    (written >= burst && dense && silent).then(|| {
+    let dense = end.saturating_sub(first) < interval(unit) || written > burst;
+    (written >= burst && dense).then(|| {
         format!("{written} lines were written, of which the rate limit lets {burst} through, and none since: what was dropped leaves no trace")
     })
+}
+
+fn interval(unit: Option<&Unit>) -> u64 {
+    unit.and_then(|unit| unit.number("LogRateLimitIntervalUSec")).filter(|interval| *interval > 0).unwrap_or(INTERVAL)
 }
 
 fn configured(key: &str) -> Option<u64> {
