@@ -32,12 +32,19 @@ fn main() -> Result<(), Box<dyn Error>> {
             }
         }
         ["history", directory, unit, words] => {
-            let found = open(directory).search(&Match::unit(unit).into(), &Query::words(words.split('|'))?);
-            report(&found.gaps);
-            for hit in &found.hits {
-                line(&hit.message()?, &mut out)?;
+            let mut lines = 0;
+            let mut failed = None;
+            let query = Query::words(words.split('|'))?;
+            let found = open(directory).search_each(&Match::unit(unit).into(), &query, |hit| {
+                lines += 1;
+                let written = hit.message().map_err(|gap| io::Error::other(gap.to_string()));
+                failed = failed.take().or(written.and_then(|message| line(&message, &mut out)).err());
+            });
+            if let Some(failed) = failed {
+                return Err(failed.into());
             }
-            eprintln!("{} lines of {} entries", found.hits.len(), found.examined);
+            report(&found.gaps);
+            eprintln!("{lines} lines of {} entries", found.examined);
         }
         ["newest", directory, unit] => {
             let (starts, gaps) = open(directory).invocations(unit);

@@ -120,9 +120,71 @@ impl Journal {
     /// [`Filter::after`] are not looked at). Every entry of the filter is read, so cost grows with the history: for a
     /// unit [`Match::unit`](crate::Match::unit), for one start [`Start::search`](crate::Start::search).
     pub fn search(&self, filter: &Filter, query: &Query<'_>) -> Found {
+        let mut hits = Vec::new();
+        let (mut bytes, mut not_listed) = (0, 0);
+        let mut found = self.search_each(filter, query, |mut hit| {
+            if hits.len() >= self.limits.hits {
+                not_listed += 1;
+                return;
+            }
+            bytes += hit.kept.as_ref().map_or(0, |kept| kept.len() as u64);
+            if bytes > self.limits.kept_bytes {
+                hit.kept = None;
+            }
+            hits.push(hit);
+        });
+        found.hits = hits;
+        found.not_listed += not_listed;
+        found
+    }
+
+    /// The same, handing over each message as soon as its place among the others is known, oldest first: memory holds
+    /// what was found in files of the same time, not in the whole history. The answer lists none.
+    pub fn search_each(&self, filter: &Filter, query: &Query<'_>, mut each: impl FnMut(Hit)) -> Found {
         let filter = Filter { direction: Direction::Forward, after: None, ..filter.clone() };
-        let shares: Vec<_> = self
-            .files
+        let mut found = Found::default();
+        let mut gaps = Gaps::default();
+        for files in self.by_time() {
+            let (hits, part, met) = self.search_in(&files, &filter, query);
+            found.not_listed += part.not_listed;
+            found.examined += part.examined;
+            gaps.extend(met.into_vec());
+            hits.into_iter().for_each(&mut each);
+        }
+        found.gaps = gaps.into_vec();
+        found
+    }
+
+    /// The files in groups, oldest first: what is in one is older than all in the next.
+    fn by_time(&self) -> Vec<Vec<&Arc<JournalFile>>> {
+        let mut files: Vec<&Arc<JournalFile>> = self.files.iter().collect();
+        files.sort_by_key(|file| (file.info.head_realtime, file.info.tail_realtime));
+        let mut groups: Vec<Vec<&Arc<JournalFile>>> = Vec::new();
+        let mut reached = 0;
+        for file in files {
+            // Of one writer the numbers of the entries order them, whatever its clock did.
+            let crosses = |other: &&Arc<JournalFile>| {
+                other.info.seqnum_id == file.info.seqnum_id && other.info.tail_seqnum >= file.info.head_seqnum
+            };
+            match groups.last_mut() {
+                Some(group) if file.info.head_realtime <= reached || group.iter().any(crosses) => group.push(file),
+                _ => groups.push(vec![file]),
+            }
+            reached = reached.max(file.info.tail_realtime);
+        }
+        // A clock that was set back: then the order within a group is all that can be relied on.
+        let set_back = |pair: &[Vec<&Arc<JournalFile>>]| {
+            pair[0].iter().any(|older| {
+                pair[1].iter().any(|newer| {
+                    older.info.seqnum_id == newer.info.seqnum_id && older.info.head_seqnum > newer.info.head_seqnum
+                })
+            })
+        };
+        if groups.windows(2).any(set_back) { vec![groups.into_iter().flatten().collect()] } else { groups }
+    }
+
+    fn search_in(&self, files: &[&Arc<JournalFile>], filter: &Filter, query: &Query<'_>) -> (Vec<Hit>, Found, Gaps) {
+        let shares: Vec<_> = files
             .iter()
             .flat_map(|file| {
                 let starts = (0..file.end()).step_by(SHARE as usize);
@@ -136,7 +198,7 @@ impl Journal {
         let next = AtomicUsize::new(0);
         let kept = Kept { bytes: AtomicU64::new(0), hits: AtomicUsize::new(0) };
         let work = || {
-            let mut searcher = Searcher::new(&filter, query, &kept, &self.limits);
+            let mut searcher = Searcher::new(filter, query, &kept, &self.limits);
             let mut done = Vec::new();
             loop {
                 let index = next.fetch_add(1, Atomic::Relaxed);
@@ -168,9 +230,7 @@ impl Journal {
             gaps.extend(met.into_vec());
         }
         parts.sort_by_key(|(index, _)| *index);
-        found.hits = merge(parts.into_iter().map(|(_, hits)| hits));
-        found.gaps = gaps.into_vec();
-        found
+        (merge(parts.into_iter().map(|(_, hits)| hits)), found, gaps)
     }
 }
 
