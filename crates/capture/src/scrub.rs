@@ -617,7 +617,8 @@ impl Lines {
         if number >= self.0.len() {
             self.0.resize(number + 1, None);
         }
-        self.0[number] = Some(line.trim_end_matches('\r').to_owned());
+        // A NUL ends a line too, and the line break that is put after it would make another.
+        self.0[number] = Some(line.trim_end_matches(['\r', '\0']).to_owned());
     }
 
     fn text(self) -> String {

@@ -107,6 +107,11 @@ impl Buffers {
     pub(crate) fn new(windows: usize) -> Self {
         Self { windows: Windows::new(windows), decompressor: Decompressor::default(), scratch: Vec::new() }
     }
+
+    /// Forgets what was read, for a file that was written meanwhile.
+    pub(crate) fn forget(&mut self) {
+        self.windows.forget();
+    }
 }
 
 pub(crate) struct JournalFile {
