@@ -58,10 +58,13 @@ fn keep(target: &Target, input: &[u8]) -> String {
 
 /// What is being looked at, for the watch that ends a hang.
 #[derive(Clone, Default)]
-struct Watched(Arc<Mutex<Option<(Instant, Vec<u8>)>>>);
+struct Watched(Arc<Mutex<Option<Since>>>);
+
+/// Since when which input.
+type Since = (Instant, Vec<u8>);
 
 impl Watched {
-    fn set(&self, now: Option<(Instant, Vec<u8>)>) {
+    fn set(&self, now: Option<Since>) {
         *self.0.lock().unwrap_or_else(PoisonError::into_inner) = now;
     }
 

@@ -227,11 +227,21 @@ fn starts(journal: &Journal, all: &All, length: u64) {
 fn complete(all: &All, found: &[u64], id: Id128, completeness: &Completeness) {
     let own = format!("_SYSTEMD_INVOCATION_ID={id}").into_bytes();
     let (first, _) = completeness.span.expect("a complete start has lines");
-    // Another start's line of which one reference was damaged so that it leads to this id is no line that was lost: such
-    // a line is of another unit or of another boot.
+    // Another start's line of which a part was damaged so that it looks like one of this start is no line that was lost:
+    // it is of another unit or boot, or the copy of a line that is there.
     let unit = format!("_SYSTEMD_UNIT={UNIT}").into_bytes();
     let boot = format!("_BOOT_ID={}", first.boot_id).into_bytes();
-    let there = all.with(|fields| [&own, &unit, &boot].into_iter().all(|field| fields.contains(field)));
+    let known: Vec<u64> =
+        all.entries.iter().filter(|entry| found.contains(&entry.offset())).map(Entry::seqnum).collect();
+    let both = all.entries.iter().zip(&all.fields);
+    let there: Vec<u64> = both
+        .filter(|(entry, fields)| {
+            let is_copy = known.contains(&entry.seqnum()) && !found.contains(&entry.offset());
+            let is_of_start = [&own, &unit, &boot].into_iter().all(|field| fields.contains(field));
+            is_of_start && entry.boot_id() == first.boot_id && !is_copy
+        })
+        .map(|(entry, _)| entry.offset())
+        .collect();
     // Where the hash table and the chain of the field are both cut, nothing leads to the value any more, and that looks
     // like a file without a line of this start.
     if !there.iter().any(|place| found.contains(place)) {
