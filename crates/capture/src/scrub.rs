@@ -618,7 +618,7 @@ impl Lines {
             self.0.resize(number + 1, None);
         }
         // A NUL ends a line too, and the line break that is put after it would make another.
-        self.0[number] = Some(line.trim_end_matches(['\r', '\0']).to_owned());
+        self.0[number] = Some(line.trim_end_matches(['\r', '\n', '\0']).to_owned());
     }
 
     fn text(self) -> String {

@@ -127,17 +127,17 @@ fn run(name: &str, iterations: u64) {
 
 #[test]
 fn journals() {
-    run("journal", 800);
+    run("journal", 2000);
 }
 
 #[test]
 fn units() {
-    run("unit", 1200);
+    run("unit", 3000);
 }
 
 #[test]
 fn wrappers() {
-    run("wrapper", 15_000);
+    run("wrapper", 40_000);
 }
 
 #[test]
@@ -147,7 +147,7 @@ fn shown_properties() {
 
 #[test]
 fn what_is_kept_of_a_unit() {
-    run("scrub", 1000);
+    run("scrub", 700);
 }
 
 /// A body that believes every gap would believe a reader that finds nothing.
