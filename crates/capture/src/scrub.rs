@@ -130,10 +130,30 @@ pub fn scrub(
         .map(|(name, value)| (name.clone(), scrub.unkept(name, value)))
         .collect();
     let state = scrub.state(&unit.state);
-    (files, state)
+    let kept = Unit { state, files };
+    let flaw = (!scrub.says_the_same(unit, &kept))
+        .then(|| "what was kept of the unit's files does not come to the same as they do".to_owned());
+    (UnitFiles { flaw, ..kept.files }, kept.state)
 }
 
 impl Scrub<'_> {
+    /// Whether what is kept asks for the same, but for its secrets.
+    fn says_the_same(&self, unit: &Unit, kept: &Unit) -> bool {
+        let own = |layer: &Layer| -> Vec<(String, String)> {
+            let own = layer.environment.iter().filter(|(name, ..)| self.keeps(name));
+            own.map(|(name, value, _)| (name.clone(), self.redactor.variable(name, value))).collect()
+        };
+        let (before, after) = (layers_of(unit), layers_of(kept));
+        before.len() == after.len()
+            && before.iter().zip(&after).all(|(before, after)| {
+                // Of what is not all known nothing is concluded.
+                !after.unknown.is_empty()
+                    || before.unknown.is_empty()
+                        && self.redactor.argv(&words_of(before)) == words_of(after)
+                        && own(before) == own(after)
+            })
+    }
+
     fn keeps(&self, name: &str) -> bool {
         self.used.contains(name)
             || self.wanted.iter().any(|pattern| match pattern.strip_suffix('*') {
@@ -625,7 +645,8 @@ impl Lines {
         if number >= self.0.len() {
             self.0.resize(number + 1, None);
         }
-        self.0[number] = Some(line.trim_end_matches('\r').to_owned());
+        // A NUL ends a line too, and the line break that is put after it would make another.
+        self.0[number] = Some(line.trim_end_matches(['\r', '\n', '\0']).to_owned());
     }
 
     fn text(self) -> String {

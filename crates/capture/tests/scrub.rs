@@ -118,6 +118,11 @@ fn a_word_that_ends_in_an_equals_sign_is_a_word_of_its_own() {
 }
 
 #[test]
+fn lines_stay_where_they_are_whatever_ends_them() {
+    says_the_same(&unit(&[(UNIT, &format!("[Service]\n\0Restart=no\0User=x\r\nGroup=x\rExecStart={SERVER} -np 2\n"))]));
+}
+
+#[test]
 fn several_commands_stay_several() {
     says_the_same(&unit(&[(
         UNIT,

@@ -107,7 +107,15 @@ impl Buffers {
     pub(crate) fn new(windows: usize) -> Self {
         Self { windows: Windows::new(windows), decompressor: Decompressor::default(), scratch: Vec::new() }
     }
+
+    /// Forgets what was read, for a file that was written meanwhile.
+    pub(crate) fn forget(&mut self) {
+        self.windows.forget();
+    }
 }
+
+/// Values that are remembered not to be in a file.
+const MOST_ABSENT: usize = 64;
 
 pub(crate) struct JournalFile {
     file: File,
@@ -123,6 +131,8 @@ pub(crate) struct JournalFile {
     entry_array: u64,
     value_limit: u64,
     buffers: Mutex<Buffers>,
+    /// Values that were looked for in every way and are not in a file that is not written any more: not looked for again.
+    absent: Mutex<Vec<Box<[u8]>>>,
 }
 
 /// The fixed part of a value.
@@ -250,6 +260,7 @@ impl JournalFile {
             entry_array: le64(&raw, 176),
             value_limit: limits.value_bytes,
             buffers: Mutex::new(Buffers::new(windows)),
+            absent: Mutex::default(),
         };
         Ok((file, gap))
     }
@@ -281,6 +292,20 @@ impl JournalFile {
     /// Whether references that lead nowhere are expected: to what is just being written, or to what was cut off.
     pub(crate) fn is_open_ended(&self) -> bool {
         self.info.state == State::Online || self.info.is_truncated()
+    }
+
+    /// Whether a value is known not to be here.
+    pub(crate) fn lacks(&self, payload: &[u8]) -> bool {
+        let absent = self.absent.lock().unwrap_or_else(PoisonError::into_inner);
+        absent.iter().any(|known| **known == *payload)
+    }
+
+    /// Notes that a value is not here, for as long as that cannot change.
+    pub(crate) fn note_lack(&self, payload: &[u8]) {
+        let mut absent = self.absent.lock().unwrap_or_else(PoisonError::into_inner);
+        if !self.is_open_ended() && absent.len() < MOST_ABSENT {
+            absent.push(payload.into());
+        }
     }
 
     /// Whether a reference leads past the end of a file of which that is expected.

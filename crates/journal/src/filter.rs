@@ -327,11 +327,19 @@ impl Walk {
 pub(crate) fn find(on: &mut Reading<'_>, payload: &[u8]) -> Option<Data> {
     let equals = payload.iter().position(|byte| *byte == b'=')?;
     let (name, value) = (&payload[..equals], &payload[equals + 1..]);
+    if on.file.lacks(payload) {
+        return None;
+    }
+    // Damage is told each time it is met.
+    let mut sound = true;
     match on.file.find_data(on.buffers, payload) {
         Ok(Some(data)) => return Some(data),
         Ok(None) if !name.ends_with(b"INVOCATION_ID") => return None,
         Ok(None) => {}
-        Err(fault) => on.fault(fault),
+        Err(fault) => {
+            sound = false;
+            on.fault(fault);
+        }
     }
     let mut found = None;
     let mut left = SECOND_LOOK;
@@ -344,10 +352,12 @@ pub(crate) fn find(on: &mut Reading<'_>, payload: &[u8]) -> Option<Data> {
     });
     if let Some(data) = found {
         on.fault(Fault::damaged(Part::HashChain, data.offset));
-    } else if let Err(fault) = walked
-        && !on.file.is_open_ended()
-    {
-        on.fault(fault);
+    } else if let Err(fault) = walked {
+        if !on.file.is_open_ended() {
+            on.fault(fault);
+        }
+    } else if sound && left > 0 {
+        on.file.note_lack(payload);
     }
     found
 }

@@ -66,6 +66,23 @@ impl List {
     }
 
     fn open(on: &mut Reading<'_>, inline: Option<u64>, first: u64, length: u64) -> Self {
+        let list = Self::open_once(on, inline, first, length);
+        // A writer fills a slot before it counts it, so while it writes one may be counted that we do not see, or more
+        // where what we have of the file is older than the count.
+        let lacks = |list: &Self| length - list.length > 1;
+        if !on.file.is_open_ended() || on.file.info.is_truncated() || !lacks(&list) {
+            return list;
+        }
+        on.buffers.forget();
+        let list = Self::open_once(on, inline, first, length);
+        if lacks(&list) {
+            // What is lost must not look like what is still to come.
+            on.fault(Fault::damaged(Part::EntryArray, first));
+        }
+        list
+    }
+
+    fn open_once(on: &mut Reading<'_>, inline: Option<u64>, first: u64, length: u64) -> Self {
         let mut arrays = Vec::new();
         let mut base = u64::from(inline.is_some());
         let mut offset = first;

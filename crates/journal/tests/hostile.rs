@@ -204,6 +204,14 @@ fn entries_that_a_list_hides_are_told() {
         let mut fewer = whole.clone();
         fewer[ENTRY_COUNT..ENTRY_COUNT + 8].copy_from_slice(&100_u64.to_le_bytes());
         assert_eq!(walked(&fewer, direction), (100, true));
+        // A list that ends too early, also where a writer may be about to write.
+        let mut cut = whole.clone();
+        let first = number(ALL_ENTRIES) as usize;
+        cut[first + 16..first + 24].fill(0);
+        for state in [OFFLINE, ONLINE] {
+            cut[16] = state;
+            assert_eq!(walked(&cut, direction), (4, true), "state {state}");
+        }
         // Two slots that changed places, one that is there twice.
         for (from, to, both) in [(0, 1, true), (1, 2, true), (0, 1, false), (2, 1, false)] {
             let (from, to) = (slots + from * 8, slots + to * 8);

@@ -112,6 +112,9 @@ pub struct UnitFiles {
     /// Scripts the command runs, by path as the command names them.
     #[serde(default)]
     pub scripts: BTreeMap<String, Script>,
+    /// What was kept does not come to the same as the files do, and why nothing may be concluded from it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub flaw: Option<String>,
     /// Marks of the values that the process has of variables that are not kept.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub delivered: BTreeMap<String, String>,

@@ -36,6 +36,7 @@ pub struct Layer {
 pub fn written(resolved: &Resolved, files: &UnitFiles) -> Layer {
     let unit = &resolved.unit.value;
     let mut layer = Layer::default();
+    layer.unknown.extend(files.flaw.clone());
     for problem in resolved.unit.problems.iter().filter(|problem| problem.kind == Kind::FileUnread) {
         layer.unknown.push(problem.to_string());
     }
@@ -46,6 +47,7 @@ pub fn written(resolved: &Resolved, files: &UnitFiles) -> Layer {
 /// What the manager holds. Environment files are read at the start, so their present content is part of it.
 pub fn loaded(resolved: &Resolved, files: &UnitFiles, state: &ManagerState, held: &Held) -> Layer {
     let mut layer = Layer::default();
+    layer.unknown.extend(files.flaw.clone());
     let mut unit = resolved.unit.value.clone();
     let here = Span::whole(MANAGER);
     let own = unit.start().last().cloned();

@@ -1318,7 +1318,11 @@ impl Shell<'_> {
                 }
             }
             "unset" => {
-                for word in words[1..].iter().filter(|word| !word.text.starts_with('-')) {
+                for word in words[1..].iter().filter(|word| word.text != "-v") {
+                    // Functions (`-f`), parts of lists; no name at all ends dash and not bash.
+                    if !crate::words::is_name(&word.text) {
+                        return Err(self.fail("unset of something that is no variable is not followed"));
+                    }
                     self.variables.insert(word.text.clone(), Some(String::new()));
                     self.changes.push(Change::Unset(word.text.clone()));
                 }

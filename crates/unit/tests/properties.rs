@@ -221,6 +221,26 @@ fn long_inputs_take_no_long_time() {
 }
 
 #[test]
+fn what_cannot_be_unset_is_not_looked_through() {
+    let see = |words: &[&str]| {
+        let argv: Vec<String> = words.iter().map(|word| (*word).to_string()).collect();
+        matches!(wrapper::see_through(&argv, &Known::default()), Seen::Inner(_))
+    };
+    assert!(see(&["env", "-u", "A", "x"]) && see(&["env", "-uA", "x"]) && see(&["sh", "-c", "unset -v A; exec x"]));
+    // env runs nothing then; dash ends at the second, bash does not; the third is about functions.
+    for words in [
+        &["env", "-u", "A=1", "x"][..],
+        &["env", "--unset=", "x"],
+        &["sh", "-c", "unset A=1; exec x"],
+        &["sh", "-c", "unset -f A; exec x"],
+    ] {
+        assert!(!see(words), "{words:?}");
+    }
+    // A mark is no program, behind whatever it stands.
+    assert!(!see(&["sh", "-c", "[redacted]"]) && !see(&["env", "A=1", "[not kept:12ab34cd]", "x"]));
+}
+
+#[test]
 fn what_is_not_known_is_not_guessed() {
     let context = Context { facts: Facts::default(), ..context() };
     let read = words::exec("/x %H %m %%H %i", &context);
