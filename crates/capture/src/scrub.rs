@@ -12,7 +12,7 @@ use ascertain_model::service::{FileEntry, FileText, ManagerState, NOT_KEPT, Scri
 use ascertain_unit::file::{self, Assignment, What};
 use ascertain_unit::layers::{self, Layer};
 use ascertain_unit::specifiers::Context;
-use ascertain_unit::unit::joined;
+use ascertain_unit::unit::{Content, joined};
 use ascertain_unit::words::{self, Command, quote};
 use ascertain_unit::wrapper::{self, Change, Known, Seen};
 use serde_json::Value;
@@ -122,11 +122,20 @@ pub fn scrub(
     };
     scrub.find_used(unit);
     let mut files = scrub.files(unit);
-    let named: BTreeSet<String> =
-        layers_of(unit).into_iter().flat_map(|layer| layer.environment).map(|(name, ..)| name).collect();
+    // What the manager gives every service is none of this unit's.
+    let named: BTreeSet<String> = layers_of(unit)
+        .into_iter()
+        .flat_map(|layer| layer.environment)
+        .filter(|(.., place)| *place.file != *layers::OF_ALL)
+        .map(|(name, ..)| name)
+        .collect();
+    // What nothing gives it now it was given by something that has changed since.
+    let given: BTreeSet<&String> = environment.variables.keys().collect();
+    let is_logged_in = resolved.unit.value.text("PAMName").is_some();
     files.delivered = environ
         .iter()
-        .filter(|(name, _)| named.contains(name) && !scrub.keeps(name))
+        .filter(|(name, _)| !scrub.keeps(name))
+        .filter(|(name, _)| named.contains(name) || !(is_logged_in || given.contains(name) || is_usual(name)))
         .map(|(name, value)| (name.clone(), scrub.unkept(name, value)))
         .collect();
     let state = scrub.state(&unit.state);
@@ -188,7 +197,9 @@ impl Scrub<'_> {
                         .map(|(_, value, _)| value.as_str())
                         .chain(values.variables.get(&name).and_then(|delivered| delivered.value.known()));
                     let shown = given.all(|value| {
-                        let parts = value.split_ascii_whitespace();
+                        // Of what is quoted in it, the words.
+                        let plain = value.replace(['"', '\'', '\\'], " ");
+                        let parts = plain.split_ascii_whitespace();
                         let known = |part: &str| {
                             layers
                                 .iter()
@@ -215,7 +226,7 @@ impl Scrub<'_> {
     fn unkept(&self, name: &str, value: &str) -> String {
         let Some(salt) = &self.salt else { return NOT_KEPT.to_owned() };
         let whole = [&salt[..], name.as_bytes(), b"=", value.as_bytes()].concat();
-        format!("[not kept:{}]", &sha256(&whole)[..8])
+        format!("[not-kept:{}]", &sha256(&whole)[..8])
     }
 
     fn files(&self, unit: &Unit) -> UnitFiles {
@@ -578,6 +589,49 @@ fn marks(command: &Command) -> String {
     out
 }
 
+/// Variables that systemd, a shell or a session sets by itself.
+fn is_usual(name: &str) -> bool {
+    const NAMES: [&str; 24] = [
+        "CACHE_DIRECTORY",
+        "CONFIGURATION_DIRECTORY",
+        "CREDENTIALS_DIRECTORY",
+        "HOME",
+        "INVOCATION_ID",
+        "JOURNAL_STREAM",
+        "LANG",
+        "LANGUAGE",
+        "LOGNAME",
+        "LOGS_DIRECTORY",
+        "MAINPID",
+        "MANAGERPID",
+        "MANAGERPIDFDID",
+        "NOTIFY_SOCKET",
+        "OLDPWD",
+        "PATH",
+        "PIDFILE",
+        "PWD",
+        "RUNTIME_DIRECTORY",
+        "SHELL",
+        "SHLVL",
+        "STATE_DIRECTORY",
+        "TERM",
+        "USER",
+    ];
+    const BEGINNINGS: [&str; 10] = [
+        "DBUS_",
+        "LC_",
+        "LISTEN_",
+        "MEMORY_PRESSURE_",
+        "MONITOR_",
+        "REMOTE_",
+        "SYSTEMD_",
+        "TRIGGER_",
+        "WATCHDOG_",
+        "XDG_",
+    ];
+    name == "_" || NAMES.contains(&name) || BEGINNINGS.iter().any(|beginning| name.starts_with(beginning))
+}
+
 fn salt() -> Option<[u8; 32]> {
     let mut salt = [0; 32];
     let mut source = std::fs::File::open("/dev/urandom").ok()?;
@@ -624,9 +678,12 @@ fn environment_files(unit: &Unit) -> BTreeSet<String> {
     if let Some(resolved) = unit.resolved() {
         let own: BTreeSet<String> = resolved.unit.value.paths().map(str::to_owned).collect();
         for file in &resolved.unit.value.environment_files {
-            if let Some(path) = file.path.known().filter(|path| !own.contains(*path)) {
-                named.insert(path.to_owned());
-            }
+            let matched = match &file.content {
+                Content::Read(list) => list.iter().map(|(path, _)| path.clone()).collect(),
+                _ => Vec::new(),
+            };
+            let paths = file.path.known().map(str::to_owned).into_iter().chain(matched);
+            named.extend(paths.filter(|path| !own.contains(path)));
         }
     }
     named

@@ -39,6 +39,7 @@ pub const PROPERTIES: &[&str] = &[
     "ActiveState",
     "ControlGroup",
     "DropInPaths",
+    "DynamicUser",
     "Environment",
     "EnvironmentFiles",
     "ExecMainCode",
@@ -177,6 +178,16 @@ pub(crate) trait Machine {
     fn kind(&self, path: &str) -> Kind;
     /// Reads the beginning of a regular file.
     fn read(&self, path: &str, limit: u64) -> io::Result<Content>;
+    /// The same as a process sees it, which may have another file tree.
+    fn read_as(&self, pid: Option<u32>, path: &str, limit: u64) -> io::Result<Content> {
+        let _ = pid;
+        self.read(path, limit)
+    }
+    /// A path without links, where that is found out.
+    fn real(&self, path: &str) -> Option<String> {
+        let _ = path;
+        None
+    }
     /// The names in a directory; none where it cannot be read.
     fn names(&self, directory: &str) -> Vec<String>;
     /// The processes of a control group and of those below it, lowest first.
@@ -238,6 +249,14 @@ impl Machine for Here {
 
     fn read(&self, path: &str, limit: u64) -> io::Result<Content> {
         file::read_head(Path::new(path), &Root::ours(), limit)
+    }
+
+    fn read_as(&self, pid: Option<u32>, path: &str, limit: u64) -> io::Result<Content> {
+        file::read_head(Path::new(path), &pid.map_or_else(Root::ours, Root::of), limit)
+    }
+
+    fn real(&self, path: &str) -> Option<String> {
+        std::fs::canonicalize(path).ok()?.into_os_string().into_string().ok()
     }
 
     fn names(&self, directory: &str) -> Vec<String> {
@@ -567,7 +586,12 @@ pub(crate) fn read_files(machine: &dyn Machine, unit: &mut Unit) {
     for path in named {
         match path.rfind('/') {
             Some(at) if path.contains(['*', '?', '[']) && !path[..at].contains(['*', '?', '[']) => {
-                for path in listed(machine, Path::new(&path[..at]), |_| true) {
+                let all = listed(machine, Path::new(&path[..at]), |_| true);
+                // A pattern without a match is a file that is not there.
+                if machine.kind(&path[..at]) == Kind::Directory && !all.iter().any(|one| unit::matches(&path, one)) {
+                    unit.files.entries.insert(path.clone(), FileEntry::Absent);
+                }
+                for path in all {
                     read(machine, &path, &mut unit.files.entries);
                 }
             }
@@ -579,6 +603,14 @@ pub(crate) fn read_files(machine: &dyn Machine, unit: &mut Unit) {
 
 fn read_scripts(machine: &dyn Machine, unit: &mut Unit) {
     let Some((written, loaded)) = unit.layers() else { return };
+    // In a file tree of its own a path is another place.
+    if unit.text("RootDirectory").is_none() {
+        for directory in [&written.directory, &loaded.directory].into_iter().flatten() {
+            if let Some(real) = machine.real(directory) {
+                unit.files.real.insert(directory.clone(), real);
+            }
+        }
+    }
     let folder = unit.text("WorkingDirectory").unwrap_or("/").trim_start_matches(['!', '-']).to_owned();
     let mut words: Vec<String> = Vec::new();
     for outer in [&written.outer, &loaded.outer] {
@@ -589,7 +621,7 @@ fn read_scripts(machine: &dyn Machine, unit: &mut Unit) {
             continue;
         }
         let path = Path::new(&folder).join(&word);
-        let Ok(content) = machine.read(&path.to_string_lossy(), LONGEST_SCRIPT) else { continue };
+        let Ok(content) = machine.read_as(unit.main_pid(), &path.to_string_lossy(), LONGEST_SCRIPT) else { continue };
         let Some(interpreter) = interpreter(&content.bytes).or_else(|| {
             // A script without a first line of its own, given to a shell.
             (word.ends_with(".sh")).then(|| "sh".to_owned())

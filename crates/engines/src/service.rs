@@ -3,8 +3,8 @@
 //! What is written is what the operator wants. Where all of it is known, it decides what is claimed: a flag that was
 //! taken out of the file and still runs is as wrong as one that was added and does not.
 
-use crate::{locate, strict, text};
-use ascertain_model::service::{ManagerState, UnitFiles};
+use crate::{locate, nearest, strict, text};
+use ascertain_model::service::{Manager, ManagerState, UnitFiles};
 use ascertain_model::{
     Asked, Capture, Claim, Evidence, Finding, Locus, Rung, Seen, Severity, Standing, StartId, Subject, Voice,
 };
@@ -43,6 +43,10 @@ pub struct Service {
     pub renewed: bool,
     /// On what its files and the manager differ, and whether that is more than which files there are.
     differs: Option<(String, bool)>,
+    /// Directories without links.
+    real: BTreeMap<String, String>,
+    /// The user the manager would run it as, where that is one known by number.
+    user: Option<(String, u32)>,
     /// Marks of values that the process has of variables that are not kept.
     delivered: BTreeMap<String, String>,
     /// The option of `systemctl` that addresses its manager.
@@ -73,11 +77,34 @@ pub fn read(capture: &Capture) -> Option<Service> {
         findings,
         differs,
         standing: standing(held.as_ref()),
-        renewed: reread || !changed_after.is_empty(),
+        // A file that is gone has no time at which it went.
+        renewed: reread
+            || !changed_after.is_empty()
+            || resolved.unit.problems.iter().any(|problem| problem.kind == Kind::FileMissing),
         changed_after,
         option: files.manager.option(),
+        user: user(&files, held.as_ref()),
+        real: files.real,
         delivered: files.delivered,
     })
+}
+
+/// The user of the service. Prefixes of the command and users made up for it are left aside.
+fn user(files: &UnitFiles, held: Option<&Held>) -> Option<(String, u32)> {
+    let held = held?;
+    let plain = held.show.commands("ExecStart").iter().all(|command| {
+        !command.flags.iter().any(|flag| matches!(flag.as_str(), "privileged" | "no-setuid" | "ambient"))
+    });
+    if !plain || held.show.flag("DynamicUser") == Some(true) || !matches!(files.manager, Manager::System) {
+        return None;
+    }
+    match held.show.get("User")? {
+        "" => Some(("root".to_string(), 0)),
+        user => {
+            let known = files.accounts.iter().find(|account| account.name == user).map(|account| account.uid);
+            Some((user.to_string(), user.parse().ok().or(known)?))
+        }
+    }
 }
 
 fn changed_after(files: &UnitFiles, resolved: &Resolved, began: Option<u64>) -> Vec<String> {
@@ -138,8 +165,53 @@ fn standing(held: Option<&Held>) -> String {
     if notes.is_empty() { active.to_string() } else { format!("{active} ({})", notes.join(", ")) }
 }
 
+/// Keys that decide what is run, and with what.
+const KEYS: [&str; 8] = [
+    "Environment",
+    "EnvironmentFile",
+    "ExecStart",
+    "ExecSearchPath",
+    "PassEnvironment",
+    "UnsetEnvironment",
+    "User",
+    "WorkingDirectory",
+];
+
+/// Near misses of keys and sections that decide what is run: systemd passes over them with a line in its own log.
+fn misspelt(resolved: &Resolved) -> Vec<String> {
+    let unit = &resolved.unit.value;
+    let mut list = Vec::new();
+    for file in unit.files.iter().filter(|file| unit.paths().any(|path| *path == *file.path)) {
+        for assignment in &file.assignments {
+            let (key, span) = (assignment.key.as_str(), &assignment.span);
+            let section = assignment.section.as_deref().unwrap_or("");
+            if section != "Service" && section.eq_ignore_ascii_case("Service") {
+                list.push(text::safe(&format!("{span}: systemd ignores [{section}], it is called [Service]")));
+                break;
+            }
+            let near = |known: &&&str| {
+                **known != key
+                    && (known.eq_ignore_ascii_case(key)
+                        || nearest::distance(known, key) <= 1 + usize::from(key.len() > 8))
+            };
+            if section == "Service"
+                && !KEYS.contains(&key)
+                && !OTHERS.contains(&key)
+                && let Some(meant) = KEYS.iter().find(near)
+            {
+                list.push(text::safe(&format!("{span}: systemd ignores {key}=, {meant}= is meant")));
+            }
+        }
+    }
+    list
+}
+
+/// Keys that are none of those and look like one.
+const OTHERS: [&str; 4] = ["ExecStop", "ExecStartPre", "ExecStartPost", "ExecCondition"];
+
 /// What systemd does not take as it was meant.
-const IGNORED: [Kind; 11] = [
+const IGNORED: [Kind; 12] = [
+    Kind::UnknownSection,
     Kind::FileMissing,
     Kind::WrongSection,
     Kind::BadHeader,
@@ -183,6 +255,8 @@ fn findings(resolved: &Resolved, held: Option<&Held>) -> (Vec<Finding>, Option<(
     let all: Vec<(String, bool)> = found.iter().filter_map(parted).collect();
     let differs = all.iter().find(|(_, serious)| *serious).cloned();
     let differs_mildly = all.into_iter().next();
+    let misspelt: Vec<(String, bool)> = misspelt(resolved).into_iter().map(|text| (text, true)).collect();
+    let differs = differs.or(misspelt.first().cloned());
     let missing = resolved.unit.problems.iter().find(|problem| problem.kind == Kind::FileMissing);
     let differs = differs.or(missing.map(|problem| (text::safe(&problem.text), true))).or(differs_mildly);
     let ignored =
@@ -213,6 +287,12 @@ fn findings(resolved: &Resolved, held: Option<&Held>) -> (Vec<Finding>, Option<(
             }
         })
         .chain(ignored)
+        .chain(misspelt.into_iter().map(|(text, _)| Finding {
+            kind: "unit_ignored",
+            severity: Severity::Error,
+            text,
+            evidence: Vec::new(),
+        }))
         .collect();
     (found, differs)
 }
@@ -302,9 +382,17 @@ pub fn apply(
     }
     if has_process {
         service.other_variables(capture, &mut lower);
+        service.other_facts(capture, &mut lower);
     }
-    if !written.partial {
-        adopt(claims, &written, delivered.as_ref());
+    if has_process && written.partial {
+        let why = text::safe(service.written.unknown.first().map_or("", String::as_str));
+        lower.doubt.get_or_insert(format!("not all of what {} asks for is known ({why})", service.name));
+    }
+    // What cannot be read on disk the manager may hold.
+    match &loaded {
+        _ if !written.partial => adopt(claims, &written, delivered.as_ref()),
+        Some(loaded) if !loaded.partial => adopt(claims, loaded, delivered.as_ref()),
+        _ => {}
     }
     let rungs: Vec<&Asking<'_>> = std::iter::once(&written).chain(&loaded).chain(&delivered).collect();
     for claim in claims.iter_mut() {
@@ -433,6 +521,18 @@ impl Service {
         if !layer.unknown.is_empty() || capture.gap("proc_environ.json").is_some() {
             return;
         }
+        let more: Vec<&str> =
+            self.delivered.keys().filter(|name| !layer.unkept.contains_key(*name)).map(String::as_str).collect();
+        if !more.is_empty() {
+            let text = format!("its process has {}, which nothing gives it now", more.join(", "));
+            lower.findings.push(Finding {
+                kind: "environment_differs",
+                severity: Severity::Warning,
+                text: text::safe(&format!("{text}; systemctl {}restart {}", self.option, self.name)),
+                evidence: Vec::new(),
+            });
+            lower.doubt.get_or_insert(text);
+        }
         let names: Vec<&str> = layer
             .unkept
             .iter()
@@ -458,6 +558,57 @@ impl Service {
             evidence: Vec::new(),
         });
         lower.broken.get_or_insert(text);
+    }
+
+    /// The program, its user and its directory, where the process has them otherwise than what is loaded.
+    fn other_facts(&self, capture: &Capture, lower: &mut Lower) {
+        let layer = self.loaded.as_ref().filter(|layer| layer.unknown.is_empty()).unwrap_or(&self.written);
+        if !layer.unknown.is_empty() {
+            return;
+        }
+        let read = |name: &str| capture.bytes(name).and_then(|bytes| strict::parse(bytes).ok());
+        let restart = format!("systemctl {}restart {}", self.option, self.name);
+        let mut differs = |text: String, proven: bool| {
+            lower.findings.push(Finding {
+                kind: "process_differs",
+                severity: Severity::Warning,
+                text: text::safe(&format!("{text}; {restart}")),
+                evidence: Vec::new(),
+            });
+            let place = if proven { &mut lower.broken } else { &mut lower.doubt };
+            place.get_or_insert(text);
+        };
+        let base = |path: &str| path.rsplit('/').next().unwrap_or(path).to_string();
+        let first = read("proc_cmdline.json").and_then(|words| words.get(0)?.as_str().map(str::to_string));
+        if let (Some((program, _)), Some(first)) = (layer.argv.first(), first)
+            && program.starts_with('/')
+            && first.starts_with('/')
+            // One that was given another name is not known by it.
+            && base(program) == base(&first)
+            && *program != first
+        {
+            differs(format!("its process runs {first}, not {program} as loaded now"), true);
+        }
+        let process = read("process.json");
+        let told = |name: &str| process.as_ref().and_then(|process| process.get(name)?.as_str().map(str::to_string));
+        if let (Some(directory), Some(cwd)) = (&layer.directory, told("cwd"))
+            && let Some(real) = self.real.get(directory)
+            && *real != cwd
+        {
+            // A program may change it.
+            differs(format!("its process works in {cwd}, not in {directory} as loaded now"), false);
+        }
+        let uid = capture.bytes("proc_status.txt").and_then(|bytes| {
+            let text = String::from_utf8_lossy(bytes).into_owned();
+            text.lines()
+                .find_map(|line| line.strip_prefix("Uid:")?.split_ascii_whitespace().next()?.parse::<u32>().ok())
+        });
+        if let (Some(uid), Some((user, wanted))) = (uid, &self.user)
+            && layer.wrappers.is_empty()
+            && uid != *wanted
+        {
+            differs(format!("its process runs as user {uid}, not as {user} ({wanted}) as loaded now"), true);
+        }
     }
 
     /// What mends a break between two rungs below the engine.

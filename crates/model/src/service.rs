@@ -8,12 +8,12 @@ use serde_json::Value;
 use std::collections::BTreeMap;
 
 /// Stands for the value of a variable or key that is nobody's business here. Never to be taken for a value.
-pub const NOT_KEPT: &str = "[not kept]";
+pub const NOT_KEPT: &str = "[not-kept]";
 
-/// Whether this stands for a value that is not kept: [`NOT_KEPT`], or the same with a mark, `[not kept:0a1b2c3d]`. Equal
+/// Whether this stands for a value that is not kept: [`NOT_KEPT`], or the same with a mark, `[not-kept:0a1b2c3d]`. Equal
 /// values of one name have equal marks within a capture; the marks say nothing else.
 pub fn is_not_kept(text: &str) -> bool {
-    text == NOT_KEPT || text.strip_prefix("[not kept:").is_some_and(|rest| rest.ends_with(']') && rest.len() < 20)
+    text == NOT_KEPT || text.strip_prefix("[not-kept:").is_some_and(|rest| rest.ends_with(']') && rest.len() < 20)
 }
 
 /// Whose units these are.
@@ -115,7 +115,10 @@ pub struct UnitFiles {
     /// What was kept does not come to the same as the files do, and why nothing may be concluded from it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub flaw: Option<String>,
-    /// Marks of the values that the process has of variables that are not kept.
+    /// Directories and programs as they are without links, by the path as it is written.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub real: BTreeMap<String, String>,
+    /// Marks of the values that the process has of variables that are not kept, and of those that nothing gives it.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub delivered: BTreeMap<String, String>,
     /// Users that matter to it.

@@ -3,7 +3,7 @@
 
 use crate::collected::{Resolved, variables};
 use crate::held::Held;
-use crate::unit::{Content, Delivered, Environment, EnvironmentFile, Exec, Host, Source, Unit, Variable};
+use crate::unit::{Content, Delivered, Environment, EnvironmentFile, Exec, Host, Setting, Source, Unit, Variable};
 use crate::words::{Command, Prefixes, Word};
 use crate::wrapper::{self, Change, Known, Seen};
 use crate::{Kind, Span, Text};
@@ -12,6 +12,9 @@ use std::collections::BTreeMap;
 
 /// What stands for the place of a word that only the manager has.
 pub const MANAGER: &str = "the manager";
+
+/// What stands for the place of a variable that the manager gives every service.
+pub const OF_ALL: &str = "the manager's environment";
 
 /// What a process would be given.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -28,6 +31,8 @@ pub struct Layer {
     pub wrappers: Vec<String>,
     /// Whether the program is a child of the unit's main process rather than that process itself, where it is known.
     pub child: bool,
+    /// Where the program works, as far as it is told: `cd` or `env -C` of a wrapper, else `WorkingDirectory=`.
+    pub directory: Option<String>,
     /// The words of the outermost command line, variables replaced: what systemd runs.
     pub outer: Vec<String>,
 }
@@ -107,6 +112,12 @@ pub fn loaded(resolved: &Resolved, files: &UnitFiles, state: &ManagerState, held
             EnvironmentFile { path: Text::Known(path), optional, span: here.clone(), content }
         })
         .collect();
+    for key in ["WorkingDirectory", "User"] {
+        if let Some(value) = held.show.get(key) {
+            let value = Text::Known(value.trim_start_matches('!').to_string());
+            unit.settings.insert(key.to_string(), Setting { value, span: here.clone(), overridden: Vec::new() });
+        }
+    }
     for (key, list) in
         [("PassEnvironment", &mut unit.pass_environment), ("UnsetEnvironment", &mut unit.unset_environment)]
     {
@@ -158,7 +169,7 @@ fn fill(unit: &Unit, host: &Host, scripts: &BTreeMap<String, Script>, layer: &mu
     for (name, variable) in &environment.variables {
         let span = match &variable.source {
             Source::Unit(span) | Source::File(span) | Source::Pass(span) | Source::SearchPath(span) => span.clone(),
-            Source::Manager => Span::whole("the manager's environment"),
+            Source::Manager => Span::whole(OF_ALL),
             // What systemd sets is no engine's configuration.
             Source::Systemd => continue,
         };
@@ -185,6 +196,7 @@ fn fill(unit: &Unit, host: &Host, scripts: &BTreeMap<String, Script>, layer: &mu
             layer.unknown.push(format!("{written}: {why}"));
         }
     }
+    layer.directory = unit.text("WorkingDirectory").map(|path| path.trim_start_matches(['-', '!']).to_string());
     layer.outer.clone_from(&words);
     // The program is the path, whatever it is told its name is.
     if let (Some(path), Some(first)) = (exec.command.path.known(), words.first_mut()) {
@@ -219,6 +231,10 @@ fn inner(
                     (word.text.clone(), place)
                 })
                 .collect();
+            if let Some(directory) = &inner.directory {
+                // A relative one starts where the wrapper was.
+                layer.directory = directory.starts_with('/').then(|| directory.clone());
+            }
             layer.wrappers = inner.layers.iter().map(|layer| layer.name.clone()).collect();
             layer.child = inner.layers.iter().any(|layer| layer.replaces != Some(true));
             let place = places.first().cloned().unwrap_or_else(|| Span::whole(""));

@@ -1109,6 +1109,11 @@ fn content(
     Content::Read(read)
 }
 
+/// Whether a path matches the pattern of an `EnvironmentFile=`.
+pub fn matches(pattern: &str, path: &str) -> bool {
+    glob(pattern.as_bytes(), path.as_bytes())
+}
+
 /// Shell patterns as `glob(3)` reads them: a leading dot and a slash match only themselves.
 fn glob(pattern: &[u8], text: &[u8]) -> bool {
     let (mut p, mut t) = (0, 0);

@@ -5,7 +5,7 @@
 
 use ascertain_model::capture::REDACTED;
 use ascertain_model::service::is_not_kept;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
 
 /// Where a word of the inner command line comes from.
@@ -1066,6 +1066,7 @@ fn shell(inner: &mut Inner, known: &Known, name: &str) -> Result<bool, Failed> {
         script,
         positional,
         variables: BTreeMap::new(),
+        exported: BTreeSet::new(),
         environment: known.environment.as_ref(),
         certain: !inner.environment.iter().any(|change| matches!(change, Change::Anything(_))),
         changes: inner.environment.clone(),
@@ -1094,9 +1095,27 @@ struct Shell<'a> {
     script: Option<String>,
     positional: Vec<Word>,
     variables: BTreeMap<String, Option<String>>,
+    /// Variables that were marked to be handed on, also if they are assigned later.
+    exported: BTreeSet<String>,
     environment: Option<&'a BTreeMap<String, Option<String>>>,
     certain: bool,
     changes: Vec<Change>,
+}
+
+/// Commands of the shell that change nothing the program could see.
+const WITHOUT_EFFECT: [&str; 12] =
+    ["test", "[", "true", ":", "echo", "printf", "ulimit", "umask", "trap", "wait", "shopt", "hash"];
+
+const DEPENDS: &str = "'&&': whether what stands before it succeeded is not known";
+
+/// Whether a command cannot fail: it changes the shell or prints.
+fn is_certain(words: &[Word], quoted: &[bool]) -> bool {
+    let assigns = |(word, quoted): (&Word, &bool)| !quoted && is_assignment(&word.text);
+    match words.first().map(|word| word.text.as_str()) {
+        None => false,
+        Some("true" | ":" | "echo" | "printf" | "set" | "umask" | "export" | "unset") => true,
+        Some(_) => words.iter().zip(quoted).all(assigns),
+    }
 }
 
 type Simple = (Vec<Word>, Vec<bool>, Vec<String>, End);
@@ -1111,8 +1130,14 @@ impl Shell<'_> {
         let mut at = 0;
         let mut last: Option<(Vec<Word>, Vec<String>)> = None;
         let mut before = End::Next;
+        // Within a chain of `&&`: whether a command before may have failed, and whether something was done that then was
+        // not done. A chain that goes on to the command that runs did not fail; one that ends before it may have.
+        let (mut may_fail, mut in_doubt) = (false, false);
         loop {
             let (mut words, quoted, redirected, end) = self.simple(&mut at)?;
+            let is_guarded = before == End::And && may_fail;
+            may_fail = end == End::And && (before == End::And && may_fail || !is_certain(&words, &quoted));
+            in_doubt &= before == End::And;
             if words.is_empty() {
                 if !redirected.is_empty() {
                     return Err(self.fail("a redirection without a command"));
@@ -1142,6 +1167,8 @@ impl Shell<'_> {
                 for (name, value) in assigned {
                     self.assign(&name, Some(value), false);
                 }
+                in_doubt |= is_guarded;
+                self.settled(in_doubt, end)?;
                 before = end;
                 if end == End::Nothing {
                     break;
@@ -1174,6 +1201,8 @@ impl Shell<'_> {
                 }
             }
             if !exec && self.builtin(&words, inner)? {
+                in_doubt |= is_guarded && !WITHOUT_EFFECT.contains(&words[0].text.as_str());
+                self.settled(in_doubt, end)?;
                 before = end;
                 if end == End::Nothing {
                     break;
@@ -1195,6 +1224,10 @@ impl Shell<'_> {
             if let Some((earlier, _)) = last.as_ref().filter(|_| exec) {
                 self.short(earlier)?;
             }
+            // What stands behind the chain runs if it fails.
+            if exec && is_guarded && end != End::Nothing {
+                return Err(self.fail(DEPENDS));
+            }
             if exec {
                 self.rest(at, end)?;
                 self.take(assigned);
@@ -1205,6 +1238,7 @@ impl Shell<'_> {
                 self.short(earlier)?;
             }
             last = Some((words, redirected));
+            self.settled(in_doubt, end)?;
             if end == End::Nothing {
                 self.take(assigned);
                 break;
@@ -1232,10 +1266,16 @@ impl Shell<'_> {
         }
     }
 
+    /// What was done in a chain of `&&` that ends before the command that runs may not have been done.
+    fn settled(&self, in_doubt: bool, end: End) -> Result<(), Failed> {
+        if in_doubt && matches!(end, End::Next) { Err(self.fail(DEPENDS)) } else { Ok(()) }
+    }
+
     /// A command before the last must be one that is over soon: else it may be the one that is running.
     fn short(&self, words: &[Word]) -> Result<(), Failed> {
         let name = words.first().map_or("", |word| base(&word.text));
-        if SHORT.contains(&name) {
+        // `env` alone prints; with a command it becomes that one.
+        if SHORT.contains(&name) && (name != "env" || words.len() == 1) {
             return Ok(());
         }
         Err(self
@@ -1292,7 +1332,10 @@ impl Shell<'_> {
     fn assign(&mut self, name: &str, value: Option<String>, export: bool) {
         self.variables.insert(name.to_string(), value.clone());
         let exported = self.environment.is_none_or(|environment| environment.contains_key(name));
-        if export || exported {
+        if export {
+            self.exported.insert(name.to_string());
+        }
+        if exported || self.exported.contains(name) {
             self.changes.push(Change::Set(name.to_string(), value));
         }
     }
@@ -1306,10 +1349,18 @@ impl Shell<'_> {
                 self.variables.insert("PWD".to_string(), None);
             }
             name if EXPORTS.contains(&name) => {
+                let options = words[1..].iter().filter(|word| word.text.starts_with('-'));
+                let options: String = options.map(|word| word.text.as_str()).collect();
+                if options.contains(['n', 'f', 'r', 'a', 'A', 'i', 'l', 'u', 'c', '+']) {
+                    return Err(self.fail(format!("{name} {options} is not followed")));
+                }
+                let export = name == "export" || options.contains('x');
                 for word in words[1..].iter().filter(|word| !word.text.starts_with('-')) {
                     match word.text.split_once('=') {
-                        Some((name, value)) => self.assign(name, Some(value.to_string()), name != "readonly"),
+                        Some((name, value)) => self.assign(name, Some(value.to_string()), export),
+                        None if !export => {}
                         None => {
+                            self.exported.insert(word.text.clone());
                             if let Some(value) = self.variables.get(&word.text).cloned() {
                                 self.changes.push(Change::Set(word.text.clone(), value));
                             }
@@ -1334,6 +1385,13 @@ impl Shell<'_> {
                 self.variables.clear();
             }
             "set" => {
+                let allexport = |word: &Word| {
+                    let text = word.text.as_str();
+                    text == "allexport" || text.strip_prefix('-').is_some_and(|letters| letters.contains('a'))
+                };
+                if words[1..].iter().any(allexport) {
+                    return Err(self.fail("set -a hands on every variable that is set from here on"));
+                }
                 if words.iter().skip(1).any(|word| !word.text.starts_with(['-', '+']) || word.text == "--") {
                     let named = words.len() == 3
                         && matches!(
@@ -1673,7 +1731,8 @@ fn unquoted_special(byte: u8, first: bool, rest: &str) -> bool {
     match byte {
         b'~' => first,
         b'{' => rest.find('}').is_some_and(|end| rest[..end].contains([',', '.'])) || rest.starts_with("{ "),
-        b'[' => rest.contains(']') && rest.len() > 1,
+        // The word `[` is a command.
+        b'[' => !(first && rest[1..].starts_with([' ', '\t'])) && rest.contains(']') && rest.len() > 1,
         _ => true,
     }
 }

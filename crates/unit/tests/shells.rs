@@ -242,3 +242,50 @@ fn what_a_wrapper_does_to_the_environment_is_told() {
     assert_eq!(inner.environment[1], Change::Set("B".into(), Some("2".into())));
     assert!(matches!(inner.environment[2], Change::Anything(_)));
 }
+
+fn sees(argv: &[&str]) -> Seen {
+    let argv: Vec<String> = argv.iter().map(ToString::to_string).collect();
+    let known = Known { environment: Some(BTreeMap::new()), ..Known::default() };
+    wrapper::see_through(&argv, &known)
+}
+
+/// What is done only if something succeeded, or by one of several commands, is not known.
+#[test]
+fn what_depends_on_success_is_not_seen_through() {
+    for text in [
+        "test -e /x && export A=2; exec server",
+        "[ -e /x ] && A=2; exec server -c $A",
+        "test -e /x && cd /y; exec server",
+        "false && export A=2 && true; exec server",
+        "test -e /x && exec server -c 1; exec server -c 2",
+        "env A=1 server -c 1; server -c 2",
+        "set -a; A=2; exec server",
+        "set -o allexport; A=2; exec server",
+        "export -n A; exec server",
+        "declare -r A=2; exec server",
+    ] {
+        assert!(matches!(sees(&["sh", "-c", text]), Seen::Opaque { .. }), "{text}");
+    }
+}
+
+/// A chain that goes on to the program that runs did not fail; what is exported stays so.
+#[test]
+fn what_must_have_been_done_is_known() {
+    for (text, value) in [
+        ("cd /x && export A=2 && exec server", Some("2")),
+        ("test -e /x && exec env A=2 server", Some("2")),
+        ("export A=1; A=2; exec server", Some("2")),
+        ("export A; A=2; exec server", Some("2")),
+        ("declare -x A=2; exec server", Some("2")),
+        ("declare A=2; exec server", None),
+        ("[ -e /x ] && echo here; exec server", None),
+    ] {
+        let Seen::Inner(inner) = sees(&["bash", "-c", text]) else { panic!("opaque: {text}") };
+        let set = inner.environment.iter().rev().find_map(|change| match change {
+            Change::Set(name, value) if name == "A" => value.clone(),
+            _ => None,
+        });
+        assert_eq!(set.as_deref(), value, "{text}");
+        assert_eq!(inner.argv[0].text, "server", "{text}");
+    }
+}

@@ -181,7 +181,7 @@ pub(super) fn service(capture: &Capture) -> Option<Service> {
 }
 
 /// A file that was written so shortly after the process began may still have been read: the kernel's ticks are coarse.
-const SLACK_MS: u64 = 100;
+pub(super) const SLACK_MS: u64 = 100;
 
 /// Configuration files in the order in which the engine applies them. A file that was changed after the start is not
 /// what this start read.

@@ -51,7 +51,7 @@ impl Reader<'_> {
             self.evidence.retain(|one| one.rung != Rung::Delivered || one.voice == Voice::Effective);
             self.evidence.extend(lower.evidence);
             self.findings.extend(lower.findings);
-            self.doubt = lower.doubt;
+            self.doubt = lower.doubt.or(self.doubt.take());
             self.broken = lower.broken;
         }
         self.service = Some(service);

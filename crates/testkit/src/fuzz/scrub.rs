@@ -120,7 +120,7 @@ fn layers(unit: &Unit) -> Option<[Layer; 2]> {
 
 /// A value that is not kept, or that has a part taken out.
 fn is_taken_out(word: &str) -> bool {
-    word.contains(MARK) || word.contains("[not kept") || is_not_kept(word)
+    word.contains(MARK) || word.contains("[not-kept") || is_not_kept(word)
 }
 
 /// Each word of the command is kept, or a mark stands for it, on the line where it was.

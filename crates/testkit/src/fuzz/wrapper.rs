@@ -68,7 +68,7 @@ pub(super) const WORDS: &[&[u8]] = &[
     b"set -e",
     b"shift",
     b"if ",
-    b"[not kept:1]",
+    b"[not-kept:1]",
     b"[redacted]",
     b"\xc3\xa9",
 ];

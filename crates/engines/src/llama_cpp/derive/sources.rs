@@ -97,6 +97,7 @@ pub(super) fn third_source(reader: &mut Reader<'_>) {
             && !reader.facts.config_files.iter().any(|file| file.artifact == artifact)
         {
             let path = reader.capture.entry(artifact).map_or(artifact.to_string(), |entry| entry.source.clone());
+            reader.doubt.get_or_insert(format!("{} was changed after the start", crate::text::safe(&path)));
             reader.findings.push(Finding {
                 kind: "changed_since",
                 severity: Severity::Warning,
@@ -105,6 +106,7 @@ pub(super) fn third_source(reader: &mut Reader<'_>) {
             });
         }
     }
+    changed_models(reader);
     for (path, locus, excerpt) in reader.lost_files() {
         reader.findings.push(Finding {
             kind: "third_source",
@@ -115,6 +117,31 @@ pub(super) fn third_source(reader: &mut Reader<'_>) {
             ),
             evidence: vec![(locus, excerpt)],
         });
+    }
+}
+
+/// A model file that was changed, or put in its place, after the start is not the one that is served. One that the server
+/// fetches itself is written then.
+fn changed_models(reader: &mut Reader<'_>) {
+    let Some(since) = reader.capture.manifest.start.as_ref().and_then(|start| start.since_ms) else { return };
+    let fetches = ["model_url", "hf_repo", "hf_file", "docker_repo", "spec_draft_hf_repo"];
+    if fetches.iter().any(|setting| reader.claim(setting).is_some()) {
+        return;
+    }
+    for artifact in ["checkpoint.json", "checkpoint_draft.json"] {
+        let Some(entry) = reader.capture.entry(artifact) else { continue };
+        if entry.changed_ms.is_some_and(|changed| changed > since + super::super::artifacts::SLACK_MS) {
+            let text = format!("{} was changed after the start", crate::text::safe(&entry.source));
+            reader.findings.push(Finding {
+                kind: "changed_since",
+                severity: Severity::Warning,
+                text: format!(
+                    "{text}: what is served is what it held before; restart the server to serve it as it is now"
+                ),
+                evidence: Vec::new(),
+            });
+            reader.doubt.get_or_insert(text);
+        }
     }
 }
 
