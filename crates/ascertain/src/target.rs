@@ -378,7 +378,7 @@ fn of_url(url: &str) -> Result<Located, Failure> {
 
 /// How often a unit that is said to run, and of which no server is found, is looked at again, and after how long: it may
 /// be between two starts, or about to become the server.
-const AGAIN: u32 = 5;
+const AGAIN: u32 = 8;
 pub(crate) const PAUSE: Duration = Duration::from_millis(100);
 
 /// A unit: the engine among its processes, or without one the engine that its command names.
@@ -387,9 +387,9 @@ fn of_unit(mut unit: Unit) -> Result<Located, Failure> {
     let option = unit.manager().option();
     let mut looked = engine_in(&unit);
     for _ in 0..AGAIN {
-        let starting = matches!(unit.text("ActiveState"), Some("active" | "activating" | "reloading"))
-            && unit.text("SubState") != Some("auto-restart");
-        if !starting || matches!(&looked, Ok(Some(_))) {
+        let is_over =
+            matches!(unit.text("ActiveState"), Some("inactive" | "failed") | None) && unit.main_pid().is_none();
+        if is_over || unit.text("SubState") == Some("auto-restart") || matches!(&looked, Ok(Some(_))) {
             break;
         }
         std::thread::sleep(PAUSE);
