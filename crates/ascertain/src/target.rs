@@ -522,7 +522,8 @@ fn unit_called(name: &str) -> Option<Unit> {
 }
 
 fn of_name(name: &str) -> Result<Located, Failure> {
-    if let Some(unit) = unit_called(name) {
+    let manager = systemd::find(name, MANAGER);
+    if let Ok(Some(unit)) = manager {
         return of_unit(unit);
     }
     let all = running();
@@ -535,7 +536,11 @@ fn of_name(name: &str) -> Result<Located, Failure> {
         .collect();
     match matching.len() {
         0 => {
-            let mut failure = Failure::new(format!("no unit and no running server is called {name:?}"));
+            let mut failure = match &manager {
+                Ok(_) => Failure::new(format!("no unit and no running server is called {name:?}")),
+                Err(error) => Failure::new(format!("no running server is called {name:?}"))
+                    .hint(format!("whether a unit is could not be found out: {error}")),
+            };
             let mut names: Vec<String> = all.iter().flat_map(|one| one.engine.names(&one.facts)).collect();
             // What is gone may still be listed.
             let listed = systemd::names(MANAGER)

@@ -1197,3 +1197,78 @@ fn hides(name: &str, bytes: &[u8]) {
         panic!("{name}: a secret is shown: …{before}{around}…");
     }
 }
+
+/// No setting shows it, and what runs is not what is written all the same.
+#[test]
+fn what_differs_beside_the_settings() {
+    let host = host!();
+    let serve = host.serve(Dense, 8000);
+    let reloaded = |before: &str, after: &str| {
+        host.start("llm", 8000, before);
+        host.verify("llm").is("confirmed", 0);
+        host.edit("llm", after);
+        host.reload();
+        host.verify("llm")
+    };
+    let unit = |more: &str| format!("[Service]\n{more}\nExecStart={serve} -c 512\n");
+
+    // A variable that other libraries read: changed, and taken away.
+    let report = reloaded(&unit("Environment=CUDA_VISIBLE_DEVICES=1"), &unit("Environment=CUDA_VISIBLE_DEVICES=2"));
+    report.is("contradicted", 1).finds("environment_differs", "CUDA_VISIBLE_DEVICES");
+    let report = reloaded(&unit("Environment=CUDA_VISIBLE_DEVICES=1"), &unit(""));
+    report.is("unproven", 0).finds("environment_differs", "CUDA_VISIBLE_DEVICES");
+
+    // Where it works.
+    host.sh("mkdir -p /srv/one /srv/two");
+    let report = reloaded(&unit("WorkingDirectory=/srv/one"), &unit("WorkingDirectory=/srv/two"));
+    report.is("unproven", 0).finds("process_differs", "/srv/one");
+
+    // As whom.
+    let report = reloaded(&unit(&format!("User={USER}")), &unit("User=nobody"));
+    report.is("contradicted", 1).finds("process_differs", "nobody");
+
+    // Which program.
+    host.sh(&format!("mkdir -p /opt/other && cp -r $(dirname {SERVER})/. /opt/other/"));
+    let other = unit("").replace(SERVER, "/opt/other/llama-server");
+    let report = reloaded(&unit(""), &other);
+    report.is("contradicted", 1).finds("process_differs", "/opt/other/llama-server");
+
+    // A model that is another one by now.
+    let model = host.model(Dense);
+    host.sh(&format!("cp {model} /srv/one/model.gguf"));
+    host.start("llm", 8000, &unit("").replace(&model, "/srv/one/model.gguf"));
+    host.verify("llm").is("confirmed", 0);
+    host.sh(&format!("cp {model} /srv/one/new.gguf && mv /srv/one/new.gguf /srv/one/model.gguf"));
+    host.verify("llm").is("unproven", 0).finds("changed_since", "/srv/one/model.gguf");
+}
+
+/// Lines of a unit that do nothing, and files that cannot be read.
+#[test]
+fn what_systemd_passes_over_or_cannot_read() {
+    let host = host!();
+    let serve = host.serve(Dense, 8000);
+    host.start("llm", 8000, &format!("[Service]\nEnviroment=LLAMA_ARG_CTX_SIZE=99\nExecStart={serve} -c 512\n"));
+    host.verify("llm").is("contradicted", 1).finds("unit_ignored", "Environment= is meant");
+    host.start(
+        "llm",
+        8000,
+        &format!("[service]\nEnvironment=LLAMA_ARG_CTX_SIZE=99\n[Service]\nExecStart={serve} -c 512\n"),
+    );
+    host.verify("llm").is("contradicted", 1).finds("unit_ignored", "[Service]");
+
+    // One byte that is no UTF-8, in a comment: systemd reads the file, and we do not.
+    host.start("llm", 8000, &format!("[Service]\nExecStart={serve} -c 512\n"));
+    let text = format!("# gr\u{f6}\n[Service]\nExecStart={serve} -c 1024\n");
+    let latin: Vec<u8> = text.chars().map(|c| u8::try_from(u32::from(c)).expect("Latin-1")).collect();
+    host.write("/etc/systemd/system/llm.service", &latin);
+    host.reload();
+    let report = host.verify("llm");
+    report.is("contradicted", 1).claim("ctx_size").in_force("512").breaks("loaded", "delivered");
+    host.restart("llm", 8000);
+    host.verify("llm").is("unproven", 0).claim("ctx_size").is("confirmed").in_force("1024");
+
+    // A script that reads another file may ask for anything.
+    host.write("/etc/default/llm", "LLAMA_ARG_CTX_SIZE=512\n");
+    host.start("llm", 8000, &service(&format!("/bin/sh -c 'set -a; . /etc/default/llm; exec {serve}'")));
+    host.verify("llm").is("unproven", 0).claim("ctx_size").is("confirmed").in_force("512");
+}

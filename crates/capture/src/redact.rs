@@ -61,6 +61,9 @@ const FIELD_NAMES: &[&str] = &[
     "passphrase",
 ];
 
+/// Words that name a secret in free text where they begin a name: `token=…`, `"secret": …`, `--pass …`.
+const WORDS: &[&str] = &["token", "secret", "pass", "pwd", "pw"];
+
 /// Headers whose value is a secret.
 const HEADER_NAMES: &[&str] = &["authorization", "proxy-authorization", "cookie", "set-cookie"];
 
@@ -86,6 +89,7 @@ const VARIABLE_WORDS: &[&str] = &[
     "APIKEY",
     "CREDENTIAL",
     "CREDENTIALS",
+    "DB_PASS",
     "KEY",
     "KEYS",
     "PASSPHRASE",
@@ -131,6 +135,11 @@ enum Label {
     Bearer,
     /// `://`: user information may follow.
     Url,
+    /// A word that names a secret, at the beginning of a name of its own: what follows `=`, `:` or a blank behind `--` is
+    /// one if it looks like one.
+    Word,
+    /// The end of the name of a variable, in capitals and with its `=`.
+    Variable,
     /// The beginning of a token of a known shape, so many more characters.
     Shape(usize),
 }
@@ -168,6 +177,8 @@ impl Redactor {
         for name in HEADER_NAMES {
             patterns.push((name.as_bytes().to_vec(), Label::Header));
         }
+        patterns.extend(WORDS.iter().map(|word| (word.as_bytes().to_vec(), Label::Word)));
+        patterns.extend(VARIABLE_WORDS.iter().map(|word| (format!("{word}=").into_bytes(), Label::Variable)));
         patterns.push((b"bearer ".to_vec(), Label::Bearer));
         patterns.push((b"://".to_vec(), Label::Url));
         for (prefix, more) in SHAPES {
@@ -410,8 +421,14 @@ impl Redactor {
             return false;
         }
         let plain = argument.replace('_', "-");
-        self.names.flags.iter().any(|flag| flag.replace('_', "-") == plain)
-            || plain.strip_prefix("--").is_some_and(secret_field)
+        let declared = |flag: &String| {
+            let flag = flag.replace('_', "-");
+            // With something typed behind it by mistake; `--api-key-file` is another flag, and names no secret.
+            let typed = plain.strip_prefix(flag.as_str()).filter(|_| flag.len() >= 4);
+            typed.is_some_and(|rest| rest.len() <= 2 && !rest.starts_with('='))
+        };
+        self.names.flags.iter().any(declared)
+            || plain.strip_prefix("--").is_some_and(|name| secret_field(name) || names_secret(name))
     }
 
     fn secret_key(&self, key: &str) -> bool {
@@ -458,6 +475,32 @@ impl Redactor {
                     let length = token();
                     if length >= 16 {
                         found(label, end..end + length);
+                    }
+                }
+                Label::Word => {
+                    // `bos_token` and `n_token` are configuration.
+                    let before = bytes[..start].iter().rposition(|byte| *byte != b'-').map(|at| bytes[at]);
+                    let dashes = bytes[..start].iter().rev().take_while(|byte| **byte == b'-').count();
+                    let begins =
+                        before.is_none_or(|byte| !byte.is_ascii_alphanumeric() && byte != b'_' && byte != b'.');
+                    if !begins || dashes == 1 {
+                        continue;
+                    }
+                    if let Some(value) =
+                        plain_value(bytes, end, dashes >= 2).filter(|value| looks_secret(&bytes[value.clone()]))
+                    {
+                        found(label, value);
+                    }
+                }
+                Label::Variable => {
+                    if bytes[start..end] != self.label_patterns[index] {
+                        continue;
+                    }
+                    let value = end + quotes(&bytes[end..])
+                        ..end + quotes(&bytes[end..]) + until_space(&bytes[end + quotes(&bytes[end..])..]);
+                    let text = &bytes[value.clone()];
+                    if text.len() >= LEARN_UNDECLARED && !text.iter().all(u8::is_ascii_digit) && worth_replacing(text) {
+                        found(label, value);
                     }
                 }
                 Label::Flag | Label::Key | Label::Header => {
@@ -576,6 +619,19 @@ fn secret_field(name: &str) -> bool {
     FIELD_NAMES
         .iter()
         .any(|known| name.strip_suffix(known).is_some_and(|rest| rest.is_empty() || rest.ends_with(['-', '_', '.'])))
+}
+
+/// Whether the last part of a flag that nobody declared names a secret: a misspelt or foreign one.
+fn names_secret(name: &str) -> bool {
+    let last = name.rsplit('-').next().unwrap_or(name).to_ascii_lowercase();
+    ["token", "secret", "password", "passwd", "apikey", "key", "bearer", "pass", "credential", "credentials"]
+        .iter()
+        .any(|word| {
+            last == *word
+                || word.len() >= 5
+                    && (last.ends_with(word)
+                        || last.strip_prefix(word).is_some_and(|rest| rest.len() == 1 && rest != "s"))
+        })
 }
 
 /// Whether the name of an environment variable says that its value is a secret.
@@ -765,6 +821,49 @@ fn values_behind(bytes: &[u8], start: usize, label: Label, mut found: impl FnMut
         }
         at = next + 1;
     }
+}
+
+/// Opening quotes, escaped or not.
+fn quotes(bytes: &[u8]) -> usize {
+    bytes.iter().take(3).take_while(|byte| matches!(byte, b'"' | b'\'' | b'\\')).count()
+}
+
+/// The length of a value that ends at a blank, a quote or a sign that separates.
+fn until_space(bytes: &[u8]) -> usize {
+    let ends = |byte: &u8| {
+        byte.is_ascii_whitespace()
+            || matches!(byte, b'"' | b'\'' | b';' | b',' | b')' | b']' | b'}' | b'&' | b'<' | b'>' | b'\\')
+    };
+    bytes.iter().take(LONG).take_while(|byte| !ends(byte)).count()
+}
+
+/// The value behind a word: after `=` or `:`, perhaps in quotes, or behind a flag after a blank.
+fn plain_value(bytes: &[u8], end: usize, flag: bool) -> Option<Range<usize>> {
+    let mut at = end + quotes(&bytes[end..]);
+    match bytes.get(at) {
+        Some(b'=' | b':') => at += 1,
+        Some(b' ') if flag => at += 1,
+        _ => return None,
+    }
+    // `"token": "…"`, but not `token: a sentence`.
+    if at > end + 1 && bytes.get(at) == Some(&b' ') {
+        at += 1;
+    }
+    at += quotes(&bytes[at..]);
+    let length = until_space(&bytes[at..]);
+    (length > 0).then_some(at..at + length)
+}
+
+/// Whether a value that only its place hints at is a secret: long enough, and no plain word or number.
+fn looks_secret(value: &[u8]) -> bool {
+    value.len() >= 6
+        && value.iter().all(|byte| {
+            shape_byte(*byte)
+                || matches!(byte, b'.' | b'+' | b'/' | b'=' | b'~' | b'!' | b'@' | b'#' | b'$' | b'%' | b'^' | b'*')
+        })
+        && value.iter().any(|byte| byte.is_ascii_digit() || matches!(byte, b'-' | b'_'))
+        && !value.iter().all(|byte| byte.is_ascii_digit() || *byte == b'.')
+        && worth_replacing(value)
 }
 
 /// The length of `Bearer ` and its like.

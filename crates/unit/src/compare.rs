@@ -286,7 +286,8 @@ impl Comparison<'_> {
             }
             return out;
         }
-        let names: Vec<&str> = out.differences.iter().map(|difference| difference.what.as_str()).collect();
+        let mut names: Vec<&str> = out.differences.iter().map(|difference| difference.what.as_str()).collect();
+        names.dedup();
         let note = match flag {
             Some(false) => " (NeedDaemonReload=no all the same)",
             _ => "",

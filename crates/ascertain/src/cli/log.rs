@@ -8,13 +8,14 @@ use crate::log::starts::Which;
 use crate::log::{Asked, Slice, files};
 use crate::render::{Paint, json, log};
 use crate::target::{Found, Written, locate, running};
-use ascertain_capture::process;
+use ascertain_capture::{process, systemd};
 use ascertain_engines::text::safe;
 use clap::Args;
 use serde_json::json;
 use std::io::{self, IsTerminal, Write};
 use std::path::PathBuf;
 use std::sync::atomic::Ordering;
+use std::time::Duration;
 
 /// Print the log of exactly one start of a unit, with the settings its lines are about.
 #[derive(Debug, Args)]
@@ -112,7 +113,31 @@ fn of_unit(args: &LogOf, name: &str, asked: &Asked, paint: Paint, out: &mut dyn 
     if args.list {
         return list(&opened, &unit, args.format, paint, out);
     }
-    show(opened.slice(&unit, &which, asked)?, asked, args.format, paint, out)
+    let mut slice = opened.slice(&unit, &which, asked)?;
+    if args.journal.is_empty() && args.invocation.is_none() {
+        slice.flaws.extend(as_the_manager_knows(&unit, slice.heading.invocation.as_deref()));
+    }
+    show(slice, asked, args.format, paint, out)
+}
+
+/// What the service manager knows against this being the log of the newest start.
+fn as_the_manager_knows(unit: &str, invocation: Option<&str>) -> Vec<String> {
+    let Ok(Some(unit)) = systemd::find(unit, Duration::from_secs(3)) else { return Vec::new() };
+    let mut flaws = Vec::new();
+    if let (Some(newest), Some(shown)) = (unit.invocation(), invocation)
+        && newest != shown
+    {
+        flaws.push(format!("the newest start of {} is {newest}, of which the journal has no line", unit.name()));
+    }
+    let output = unit.text("StandardOutput").unwrap_or("journal");
+    let error = unit.text("StandardError").filter(|to| *to != "inherit").unwrap_or(output);
+    let elsewhere = |to: &str| !["journal", "kmsg", "syslog", "inherit"].iter().any(|known| to.starts_with(known));
+    for (name, to) in [("standard output", output), ("standard error", error)] {
+        if elsewhere(to) {
+            flaws.push(format!("its {name} goes elsewhere ({to})"));
+        }
+    }
+    flaws
 }
 
 /// The name of a running server is none of a unit, but its process has a log.
