@@ -538,6 +538,10 @@ fn of_name(name: &str) -> Result<Located, Failure> {
         0 => {
             let mut failure = match &manager {
                 Ok(_) => Failure::new(format!("no unit and no running server is called {name:?}")),
+                // A host that has no manager has no units.
+                Err(error) if error.is_absence() => {
+                    Failure::new(format!("no unit and no running server is called {name:?}"))
+                }
                 Err(error) => Failure::new(format!("no running server is called {name:?}"))
                     .hint(format!("whether a unit is could not be found out: {error}")),
             };

@@ -41,6 +41,17 @@ pub enum Error {
     },
 }
 
+impl Error {
+    /// Whether what was asked is not on this host at all.
+    pub fn is_absence(&self) -> bool {
+        match self {
+            Error::Start { source, .. } => source.kind() == std::io::ErrorKind::NotFound,
+            Error::Failed { said, .. } => said.contains("not been booted with systemd"),
+            _ => false,
+        }
+    }
+}
+
 /// Runs a command and gives back what it printed. Its language is C, its input is empty, and it asks nothing.
 pub fn run(command: &mut Command, timeout: Duration, limit: u64) -> Result<Vec<u8>, Error> {
     let program = command.get_program().to_string_lossy().into_owned();
