@@ -7,7 +7,8 @@ use crate::gap::{Gap, Gaps, Reason};
 use crate::id::Id128;
 use crate::journal::Journal;
 use crate::list::Reading;
-use crate::start::{Manager, STARTED, STARTING, Source, Start};
+use crate::start::{STARTED, STARTING, Source, Start};
+use crate::which::Manager;
 use std::fmt;
 use std::path::{Path, PathBuf};
 

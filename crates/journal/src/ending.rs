@@ -5,7 +5,7 @@ use crate::filter::Match;
 use crate::gap::{Gap, Gaps};
 use crate::id::Id128;
 use crate::journal::Journal;
-use crate::start::{Manager, Which};
+use crate::which::{Manager, Which};
 use std::collections::BTreeMap;
 
 /// sd-messages.h: SD_MESSAGE_UNIT_SUCCESS, "Deactivated successfully".

@@ -1,10 +1,11 @@
 //! One log entry; its fields are read when they are asked for.
 
 use crate::cursor::Cursor;
-use crate::export::{Span, Text};
+use crate::field::Field;
 use crate::file::{EntryHead, JournalFile};
 use crate::gap::Gap;
 use crate::id::Id128;
+use crate::text::{Span, Text};
 use std::fmt;
 use std::path::Path;
 use std::sync::Arc;
@@ -25,30 +26,6 @@ enum Content {
     Stored { file: Arc<JournalFile>, items: Box<[u64]> },
     /// In a text in the export format.
     Exported { text: Arc<Text>, fields: Box<[Span]> },
-}
-
-/// One field of an entry: a name and a value of any bytes.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Field {
-    payload: Vec<u8>,
-    name: usize,
-}
-
-impl Field {
-    pub(crate) fn new(name: &[u8], value: &[u8]) -> Self {
-        Self { payload: [name, b"=", value].concat(), name: name.len() }
-    }
-
-    /// Its name, e.g. `_SYSTEMD_UNIT`. Names that start with `_` were set by journald and cannot be forged by the
-    /// sender.
-    pub fn name(&self) -> &[u8] {
-        &self.payload[..self.name]
-    }
-
-    /// Its value.
-    pub fn value(&self) -> &[u8] {
-        self.payload.get(self.name + 1..).unwrap_or_default()
-    }
 }
 
 impl Entry {

@@ -5,10 +5,10 @@
 //! nothing is read, since a message may hold text that looks like entries.
 
 use crate::cursor::Cursor;
-use crate::entry::{Entry, Field};
+use crate::entry::Entry;
 use crate::gap::{Fault, Gap, Part, Reason};
+use crate::text::{Span, Text};
 use std::ops::Range;
-use std::path::PathBuf;
 use std::sync::Arc;
 
 /// Longest name of a field that journald takes.
@@ -18,40 +18,6 @@ const MOST_FIELDS: usize = 1 << 16;
 /// Names that begin so are no fields: journalctl puts the entry's place and times there, and journald takes no field of
 /// such a name from anyone.
 const ADDRESS: &[u8] = b"__";
-
-/// A text in the export format and what it is called in gaps.
-pub(crate) struct Text {
-    pub(crate) source: PathBuf,
-    pub(crate) bytes: Vec<u8>,
-    /// Longest value that is read, in bytes.
-    pub(crate) longest: u64,
-}
-
-/// The places of a field's name and value in the text.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Span {
-    name: Range<usize>,
-    value: Range<usize>,
-}
-
-impl Text {
-    pub(crate) fn name(&self, span: &Span) -> &[u8] {
-        self.bytes.get(span.name.clone()).unwrap_or_default()
-    }
-
-    pub(crate) fn value(&self, span: &Span) -> Result<&[u8], Gap> {
-        let bytes = span.value.len() as u64;
-        if bytes > self.longest {
-            let reason = Reason::TooLarge { bytes, limit: self.longest };
-            return Err(Fault { offset: span.value.start as u64, reason }.at(&self.source));
-        }
-        Ok(self.bytes.get(span.value.clone()).unwrap_or_default())
-    }
-
-    pub(crate) fn field(&self, span: &Span) -> Result<Field, Gap> {
-        Ok(Field::new(self.name(span), self.value(span)?))
-    }
-}
 
 /// Reads the entries of a text one after the other.
 pub(crate) struct Reader {

@@ -2,20 +2,21 @@
 
 use crate::entries::{Entries, toward};
 use crate::entry::Entry;
-use crate::export::{Reader, Text};
+use crate::export::Reader;
 use crate::filter::{Direction, Filter, Match};
 use crate::gap::{Gap, Gaps, Reason};
 use crate::id::Id128;
 use crate::limits::Limits;
 use crate::search::{Found, Hit, Query};
-use crate::start::{Manager, Source, Start, Which};
+use crate::text::Text;
+use crate::which::{Manager, Which};
 use std::cmp::Ordering;
 use std::path::{Path, PathBuf};
 
 /// What `journalctl --output=export` printed, as entries.
 ///
 /// They answer like those of a [`Journal`](crate::Journal), but never for the whole of a log: journalctl is silent about
-/// what it could not read, so [`Start::completeness`] always has a flaw ([`Flaw::Exported`](crate::Flaw::Exported)).
+/// what it could not read, so [`Start::completeness`](crate::Start::completeness) always has a flaw ([`Flaw::Exported`](crate::Flaw::Exported)).
 #[derive(Default)]
 pub struct Exported {
     entries: Vec<Entry>,
@@ -87,11 +88,6 @@ impl Exported {
             entries.reverse();
         }
         Entries::listed(entries, self.gaps.clone())
-    }
-
-    /// The log of one start of a unit, as far as it was asked for: see [`Exported::condition`].
-    pub fn start(&self, unit: &str, manager: Manager, invocation: Id128) -> Start<'_> {
-        Start { source: Source::Exported(self), which: Which { unit: unit.to_owned(), manager, invocation } }
     }
 
     /// Searches the messages of the entries that a filter lets through, as [`Journal::search`](crate::Journal::search)

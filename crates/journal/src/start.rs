@@ -8,22 +8,12 @@ use crate::gap::{Gap, Gaps};
 use crate::id::Id128;
 use crate::journal::Journal;
 use crate::search::{Found, Query};
+use crate::which::{Manager, Which};
 
 /// sd-messages.h: SD_MESSAGE_UNIT_STARTING, "Starting …".
 pub(crate) const STARTING: &str = "7d4958e842da4a758f6c1cdc7b36dcc5";
 /// sd-messages.h: SD_MESSAGE_UNIT_STARTED, "Started …"; for `Type=simple` the only one (systemd 252).
 pub(crate) const STARTED: &str = "39f53479d3a045ac8e11786248231fbf";
-/// sd-messages.h: SD_MESSAGE_JOURNAL_DROPPED, "Suppressed N messages from …".
-const SUPPRESSED: &str = "a596d6fe7bfa4994828e72309e95d61e";
-
-/// Which service manager started a unit.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Manager {
-    /// PID 1.
-    System,
-    /// The manager of the user with this id.
-    User(u32),
-}
 
 /// The log of one start of a unit: the lines of its own processes and the manager's about it.
 ///
@@ -51,14 +41,6 @@ impl Source<'_> {
     }
 }
 
-/// Which start is meant, and by which fields its entries are known.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Which {
-    pub(crate) unit: String,
-    pub(crate) manager: Manager,
-    pub(crate) invocation: Id128,
-}
-
 /// The beginning of a start's log.
 #[derive(Debug)]
 pub struct Head {
@@ -70,49 +52,17 @@ pub struct Head {
     pub gaps: Vec<Gap>,
 }
 
-impl Which {
-    pub(crate) fn lines(&self) -> Match {
-        Match::Any(vec![self.own_lines(), self.manager_lines()])
-    }
-
-    pub(crate) fn own_lines(&self) -> Match {
-        Match::field("_SYSTEMD_INVOCATION_ID", self.invocation.to_string())
-    }
-
-    pub(crate) fn manager_lines(&self) -> Match {
-        let field = match self.manager {
-            Manager::System => "INVOCATION_ID",
-            Manager::User(_) => "USER_INVOCATION_ID",
-        };
-        Match::field(field, self.invocation.to_string()).and(Self::said_about(&self.unit, self.manager))
-    }
-
-    /// What a manager itself says about a unit, of any of its starts.
-    pub(crate) fn said_about(unit: &str, manager: Manager) -> Match {
-        Match::All(match manager {
-            Manager::System => vec![Match::field("UNIT", unit), Match::field("_PID", "1")],
-            Manager::User(uid) => vec![
-                Match::field("USER_UNIT", unit),
-                Match::field("_UID", uid.to_string()),
-                Match::field("_COMM", "systemd"),
-            ],
-        })
-    }
-
-    /// What journald says about messages of the unit, of any of its starts, that its rate limit dropped.
-    pub(crate) fn suppressions(&self) -> Match {
-        let object = match self.manager {
-            Manager::System => "OBJECT_SYSTEMD_UNIT",
-            Manager::User(_) => "OBJECT_SYSTEMD_USER_UNIT",
-        };
-        Match::field("MESSAGE_ID", SUPPRESSED).and(Match::field(object, &self.unit))
-    }
-}
-
 impl Journal {
     /// The log of one start of a unit. `unit` is its full name (`x.service`); nothing is read yet.
     pub fn start(&self, unit: &str, manager: Manager, invocation: Id128) -> Start<'_> {
         Start { source: Source::Files(self), which: Which { unit: unit.to_owned(), manager, invocation } }
+    }
+}
+
+impl Exported {
+    /// The log of one start of a unit, as far as it was asked for: see [`Exported::condition`].
+    pub fn start(&self, unit: &str, manager: Manager, invocation: Id128) -> Start<'_> {
+        Start { source: Source::Exported(self), which: Which { unit: unit.to_owned(), manager, invocation } }
     }
 }
 

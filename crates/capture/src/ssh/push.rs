@@ -139,7 +139,7 @@ fn of_program(host: &Destination, stderr: &str, code: Option<i32>) -> Fault {
     let fault = Fault::on(host, format!("the program that was copied there failed ({code}): {said}"));
     if said.contains("GLIBC") || said.contains("not found") {
         fault
-            .hint("that host has an older C library: use one that needs none (cargo build --release --target x86_64-unknown-linux-musl)")
+            .hint("that host has an older C library: use one that needs none (RUSTFLAGS='-C target-feature=+crt-static' cargo build --release --target x86_64-unknown-linux-gnu)")
             .hint("or leave out --push and remove the copy: plain commands do it too, with more gaps")
     } else {
         fault.hint("leave out --push: plain commands do it too, with more gaps")
@@ -157,6 +157,6 @@ mod tests {
         assert_eq!(fault.text, "on llm-two: no process 9");
         assert_eq!(fault.hints, ["there: ascertain list"]);
         let fault = of_program(&host, "ascertain: /lib/libc.so.6: version `GLIBC_2.39' not found\n", Some(1));
-        assert!(fault.text.contains("GLIBC_2.39") && fault.hints[0].contains("musl"), "{fault:?}");
+        assert!(fault.text.contains("GLIBC_2.39") && fault.hints[0].contains("crt-static"), "{fault:?}");
     }
 }
