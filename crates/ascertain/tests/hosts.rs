@@ -1233,6 +1233,13 @@ fn what_differs_beside_the_settings() {
     let report = reloaded(&unit(""), &other);
     report.is("contradicted", 1).finds("process_differs", "/opt/other/llama-server");
 
+    // What the unit sets and a wrapper takes away again.
+    for wrapper in ["env -i", "env -u LLAMA_ARG_CTX_SIZE"] {
+        let unit = format!("[Service]\nEnvironment=LLAMA_ARG_CTX_SIZE=1024\nExecStart=/usr/bin/{wrapper} {serve}\n");
+        host.start("llm", 8000, &unit);
+        host.verify("llm").is("contradicted", 1).finds("variable_dropped", "LLAMA_ARG_CTX_SIZE");
+    }
+
     // A model that is another one by now.
     let model = host.model(Dense);
     host.sh(&format!("cp {model} /srv/one/model.gguf"));

@@ -383,6 +383,7 @@ pub fn apply(
     if has_process {
         service.other_variables(capture, &mut lower);
         service.other_facts(capture, &mut lower);
+        service.dropped(of, &mut lower);
     }
     if has_process && written.partial {
         let why = text::safe(service.written.unknown.first().map_or("", String::as_str));
@@ -558,6 +559,30 @@ impl Service {
             evidence: Vec::new(),
         });
         lower.broken.get_or_insert(text);
+    }
+
+    /// Variables of the engine that the unit sets and a wrapper takes away: they were meant to reach it.
+    fn dropped(&self, of: &dyn Fn(&Layer) -> Vec<Claim>, lower: &mut Lower) {
+        let layer = &self.written;
+        for (name, place) in &layer.dropped {
+            let alone = Layer { environment: vec![(name.clone(), "1".to_string(), place.clone())], ..Layer::default() };
+            let is_read = !of(&Layer { argv: layer.argv.first().cloned().into_iter().collect(), ..alone }).is_empty();
+            let set_again = layer.environment.iter().any(|(known, ..)| known == name);
+            if !is_read || set_again {
+                continue;
+            }
+            let text = text::safe(&format!(
+                "{name} at {place} does not reach the server: {} drops it",
+                layer.wrappers.join(", ")
+            ));
+            lower.findings.push(Finding {
+                kind: "variable_dropped",
+                severity: Severity::Error,
+                text: text.clone(),
+                evidence: Vec::new(),
+            });
+            lower.broken.get_or_insert(text);
+        }
     }
 
     /// The program, its user and its directory, where the process has them otherwise than what is loaded.

@@ -25,6 +25,8 @@ pub struct Layer {
     pub environment: Vec<(String, String, Span)>,
     /// Variables whose value was not kept, with its mark.
     pub unkept: BTreeMap<String, String>,
+    /// Variables that a wrapper takes away again, with the place where they are set.
+    pub dropped: Vec<(String, Span)>,
     /// Why it is not all known; then nothing may be concluded from what is missing.
     pub unknown: Vec<String>,
     /// The wrappers between systemd and the program, outermost first.
@@ -252,11 +254,14 @@ fn inner(
                         }
                     }
                     Change::Unset(name) => {
+                        let gone = layer.environment.iter().filter(|(known, ..)| *known == name);
+                        layer.dropped.extend(gone.map(|(name, _, place)| (name.clone(), place.clone())));
                         layer.environment.retain(|(known, ..)| *known != name);
                         layer.unkept.remove(&name);
                     }
                     Change::Clear => {
-                        layer.environment.clear();
+                        let gone = layer.environment.drain(..).filter(|(.., place)| *place.file != *OF_ALL);
+                        layer.dropped.extend(gone.map(|(name, _, place)| (name, place)));
                         layer.unkept.clear();
                     }
                     Change::Anything(why) => layer.unknown.push(why),
