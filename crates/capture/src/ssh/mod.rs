@@ -1,8 +1,8 @@
 //! Other hosts, over the user's own OpenSSH client.
 //!
-//! One connection runs a small shell program there ([`session`]) that answers requests. Through it either the same
+//! One connection runs a small shell program there (`session`) that answers requests. Through it either the same
 //! program is started there and its capture streamed back ([`push`]), or raw material is fetched with plain commands
-//! and made into a capture here ([`agentless`]). Endpoints are asked by our own client through a forward ([`forward`]).
+//! and made into a capture here ([`agentless`]). Endpoints are asked by our own client through a forward (`forward`).
 //! Nothing is ever asked of the user, and everything ends in bounded time.
 
 pub mod agentless;
