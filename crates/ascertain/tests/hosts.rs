@@ -1277,5 +1277,8 @@ fn what_systemd_passes_over_or_cannot_read() {
     // A script that reads another file may ask for anything.
     host.write("/etc/default/llm", "LLAMA_ARG_CTX_SIZE=512\n");
     host.start("llm", 8000, &service(&format!("/bin/sh -c 'set -a; . /etc/default/llm; exec {serve}'")));
-    host.verify("llm").is("unproven", 0).claim("ctx_size").is("confirmed").in_force("512");
+    let report = host.verify("llm");
+    report.is("unproven", 0).claim("ctx_size").is("confirmed").in_force("512");
+    let answer = report.json["answer"].as_str().expect("an answer");
+    assert!(answer.contains("set -a"), "it says why not: {answer}");
 }

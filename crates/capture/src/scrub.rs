@@ -142,7 +142,9 @@ pub fn scrub(
     let kept = Unit { state, files };
     let flaw = (!scrub.says_the_same(unit, &kept))
         .then(|| "what was kept of the unit's files does not come to the same as they do".to_owned());
-    (UnitFiles { flaw, ..kept.files }, kept.state)
+    let opaque = layers_of(unit).into_iter().find_map(|layer| layer.unknown.into_iter().next());
+    let opaque = opaque.map(|why| redactor.text(&why));
+    (UnitFiles { flaw, opaque, ..kept.files }, kept.state)
 }
 
 impl Scrub<'_> {

@@ -112,6 +112,9 @@ pub struct UnitFiles {
     /// Scripts the command runs, by path as the command names them.
     #[serde(default)]
     pub scripts: BTreeMap<String, Script>,
+    /// Why a command that was not kept could not be seen through.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub opaque: Option<String>,
     /// What was kept does not come to the same as the files do, and why nothing may be concluded from it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub flaw: Option<String>,

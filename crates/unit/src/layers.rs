@@ -48,6 +48,16 @@ pub fn written(resolved: &Resolved, files: &UnitFiles) -> Layer {
         layer.unknown.push(problem.to_string());
     }
     fill(unit, &resolved.host, &files.scripts, &mut layer);
+    with_reason(layer, files)
+}
+
+/// Whoever kept the files knew why a command could not be seen through.
+fn with_reason(mut layer: Layer, files: &UnitFiles) -> Layer {
+    if let Some(reason) = &files.opaque {
+        for why in layer.unknown.iter_mut().filter(|why| *why == wrapper::COMMAND_NOT_KEPT) {
+            why.clone_from(reason);
+        }
+    }
     layer
 }
 
@@ -144,7 +154,7 @@ pub fn loaded(resolved: &Resolved, files: &UnitFiles, state: &ManagerState, held
     let mut host = resolved.host.clone();
     host.manager_environment = state.environment.as_ref().map(|list| variables(list));
     fill(&unit, &host, &files.scripts, &mut layer);
-    layer
+    with_reason(layer, files)
 }
 
 fn reread(path: &str, resolved: &Resolved) -> Content {

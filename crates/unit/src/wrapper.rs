@@ -626,6 +626,9 @@ const SHORT: &[&str] = &[
     "systemd-notify",
 ];
 
+/// What is said of a command that a collector did not keep.
+pub const COMMAND_NOT_KEPT: &str = "the command was not kept";
+
 /// The most wrappers around each other that are looked through.
 const DEEPEST: usize = 12;
 
@@ -668,7 +671,7 @@ fn step(inner: &mut Inner, known: &Known) -> Result<bool, Failed> {
     }
     // A mark in the place of a command is no program of that name: from what it does not say nothing may be concluded.
     if first.text == REDACTED || is_not_kept(&first.text) {
-        return Err(Failed { why: "the command was not kept".to_string(), word: first.place.word });
+        return Err(Failed { why: COMMAND_NOT_KEPT.to_string(), word: first.place.word });
     }
     let name = base(&first.text).to_string();
     let at = first.place.word;
