@@ -316,6 +316,11 @@ pub struct Ended {
 }
 
 impl Ended {
+    /// Whether its log holds these words.
+    pub fn says(&self, words: &str) -> bool {
+        self.log.contains(words)
+    }
+
     /// What a recorder would hand in, as docs/evidence-directory.md says.
     pub fn evidence(&self, lab: &Lab) -> String {
         use std::os::unix::process::ExitStatusExt;
