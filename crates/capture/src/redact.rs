@@ -958,6 +958,45 @@ mod tests {
     }
 
     #[test]
+    fn misspelt_and_foreign_flags_hide_their_values_too() {
+        let redactor = Redactor::new(names());
+        for flag in
+            ["--hf-tokenn", "--hftoken", "--api-key-x", "--token", "--key", "--auth-key", "--bearer", "--my-secret"]
+        {
+            assert_eq!(redactor.argv(&list(&["x", flag, "value-1"])), ["x", flag, MARK], "{flag}");
+        }
+        for flag in ["--api-key-file", "--tokenizer-path", "--max-tokens", "--cache-type-k", "--monkey-business"] {
+            assert_eq!(redactor.argv(&list(&["x", flag, "value-1"])), ["x", flag, "value-1"], "{flag}");
+        }
+    }
+
+    #[test]
+    fn words_that_name_a_secret_hide_what_looks_like_one() {
+        let redactor = Redactor::new(names());
+        for text in [
+            "token=abc-12345",
+            "login secret=abc-12345 done",
+            "{\"token\":\"abc-12345\"}",
+            "GET /x?token=abc-12345&y=1",
+            "run --token abc-12345",
+            "Ignoring invalid environment assignment 'export MYTOKEN=abc-12345'",
+            "DB_PASS=abc-12345",
+        ] {
+            let shown = redactor.text(text);
+            assert!(!shown.contains("abc-12345") && shown.contains(MARK), "{shown}");
+        }
+        for text in [
+            "n_tokens=1234567",
+            "bos_token=<s-1-abcdef>",
+            "token: 151643 of the vocabulary",
+            "token=151643",
+            "CACHE_KEYS_TOTAL 1234",
+        ] {
+            assert_eq!(redactor.text(text), text);
+        }
+    }
+
+    #[test]
     fn environment_names_decide() {
         let mut redactor = Redactor::new(names());
         let variables: Vec<(String, String)> = [
