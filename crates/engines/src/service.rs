@@ -412,7 +412,7 @@ pub fn apply(
         };
         for one in &mut lower.evidence {
             let lost = one.rung == Rung::Delivered
-                && claims.iter().any(|claim| claim.setting == one.setting && !agrees(claim, &one.seen));
+                && claims.iter().any(|claim| claim.setting == one.setting && claim.is_asked(&one.seen) == Some(false));
             if lost {
                 one.note = Some(format!("{between} did not hand it on"));
             }
@@ -425,7 +425,7 @@ pub fn apply(
 fn adopt(claims: &mut Vec<Claim>, written: &Asking<'_>, delivered: Option<&Asking<'_>>) {
     for claim in claims.iter_mut() {
         match written.claims.iter().find(|wanted| wanted.setting == claim.setting) {
-            Some(wanted) if same(&wanted.asked, &wanted.wanted, &claim.asked, &claim.wanted) => {
+            Some(wanted) if wanted.asked.same(&wanted.wanted, &claim.asked, &claim.wanted) => {
                 let mut origins = wanted.origins.clone();
                 origins.append(&mut claim.origins);
                 claim.origins = origins;
@@ -455,12 +455,8 @@ fn adopt(claims: &mut Vec<Claim>, written: &Asking<'_>, delivered: Option<&Askin
 
 impl Asking<'_> {
     fn evidence(&self, claim: &Claim, start: &StartId) -> Option<Evidence> {
-        let asked = self.claims.iter().find(|known| known.setting == claim.setting);
-        let seen = match asked {
-            Some(asked) => Seen::Asks(asked.asked.clone(), asked.wanted.clone()),
-            None => Seen::NotAsked,
-        };
-        if self.partial && !agrees(claim, &seen) {
+        let (asked, seen) = self.seen(claim);
+        if self.partial && claim.is_asked(&seen) == Some(false) {
             return None;
         }
         // What the engine's own files ask for is on no rung of the unit.
@@ -500,13 +496,15 @@ impl Asking<'_> {
         })
     }
 
-    fn agrees_on(&self, claim: &Claim) -> Option<bool> {
+    /// What this rung asks for, and how it shows.
+    fn seen(&self, claim: &Claim) -> (Option<&Claim>, Seen) {
         let asked = self.claims.iter().find(|known| known.setting == claim.setting);
-        let agreed = match asked {
-            Some(asked) => same(&claim.asked, &claim.wanted, &asked.asked, &asked.wanted),
-            None => claim.asked == Asked::Unset,
-        };
-        (agreed || !self.partial).then_some(agreed)
+        let seen = asked.map_or(Seen::NotAsked, |asked| Seen::Asks(asked.asked.clone(), asked.wanted.clone()));
+        (asked, seen)
+    }
+
+    fn agrees_on(&self, claim: &Claim) -> Option<bool> {
+        claim.is_asked(&self.seen(claim).1).filter(|agreed| *agreed || !self.partial)
     }
 }
 
@@ -655,22 +653,6 @@ impl Service {
             return Some(format!("look at what stands between systemd and the program: systemctl {option}cat {name}"));
         }
         None
-    }
-}
-
-fn agrees(claim: &Claim, seen: &Seen) -> bool {
-    match seen {
-        Seen::Asks(asked, text) => same(&claim.asked, &claim.wanted, asked, text),
-        Seen::NotAsked => claim.asked == Asked::Unset,
-        _ => true,
-    }
-}
-
-fn same(one: &Asked, one_text: &str, other: &Asked, other_text: &str) -> bool {
-    match (one, other) {
-        (Asked::Equals(one), Asked::Equals(other)) => one.same(other),
-        (Asked::Unreadable, Asked::Unreadable) => one_text == other_text,
-        (one, other) => one == other,
     }
 }
 

@@ -228,6 +228,17 @@ pub enum Asked {
     Unset,
 }
 
+impl Asked {
+    /// Whether two requests ask for the same. Of what the engine cannot read only the text can be compared.
+    pub fn same(&self, text: &str, other: &Asked, other_text: &str) -> bool {
+        match (self, other) {
+            (Asked::Equals(one), Asked::Equals(other)) => one.same(other),
+            (Asked::Unreadable, Asked::Unreadable) => text == other_text,
+            (one, other) => one == other,
+        }
+    }
+}
+
 /// Whether the setting exists and can apply.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Standing {
@@ -273,6 +284,17 @@ pub struct Claim {
     pub effect: Option<EffectSpec>,
     /// What would prove it, shown when nothing does.
     pub settle: Option<String>,
+}
+
+impl Claim {
+    /// Whether a rung below the engine asks for what is claimed. `None`: it is no request that was seen.
+    pub fn is_asked(&self, seen: &Seen) -> Option<bool> {
+        match seen {
+            Seen::Asks(asked, text) => Some(self.asked.same(&self.wanted, asked, text)),
+            Seen::NotAsked => Some(self.asked == Asked::Unset),
+            Seen::Value(_) | Seen::Rounded(..) | Seen::Tally(_) | Seen::Off => None,
+        }
+    }
 }
 
 /// What could not be found out, why, and what would let us.

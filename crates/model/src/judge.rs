@@ -441,12 +441,7 @@ fn accepts(claim: &Claim, evidence: &Evidence) -> Option<bool> {
             Asked::Equals(wanted) => wanted.same_rounded(value, *decimals),
             _ => answer_for(claim, value),
         },
-        Seen::Asks(asked, text) => Some(match (&claim.asked, asked) {
-            (Asked::Equals(wanted), Asked::Equals(value)) => wanted.same(value),
-            (Asked::Unreadable, Asked::Unreadable) => *text == claim.wanted,
-            (wanted, asked) => wanted == asked,
-        }),
-        Seen::NotAsked => Some(claim.asked == Asked::Unset),
+        Seen::Asks(..) | Seen::NotAsked => claim.is_asked(&evidence.seen),
         Seen::Tally(_) | Seen::Off => None,
     }
 }
