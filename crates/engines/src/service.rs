@@ -10,10 +10,9 @@ use ascertain_model::{
 };
 use ascertain_unit::Kind;
 use ascertain_unit::collected::{self, Resolved};
-use ascertain_unit::compare::{self, Facts};
+use ascertain_unit::compare;
 use ascertain_unit::held::Held;
 use ascertain_unit::layers::{self, Layer};
-use ascertain_unit::wrapper::Known;
 use std::collections::BTreeMap;
 
 /// The artifacts it is read from.
@@ -230,18 +229,7 @@ fn findings(resolved: &Resolved, held: Option<&Held>) -> (Vec<Finding>, Option<(
     if resolved.unit.problems.iter().any(|problem| problem.kind == Kind::FileUnread) {
         return (Vec::new(), None);
     }
-    let changed = BTreeMap::new();
-    let known = Known::default();
-    let facts = Facts {
-        unit: &resolved.unit.value,
-        host: &resolved.host,
-        show: held.map(|held| &held.show),
-        // What the process was given is compared setting by setting.
-        process: None,
-        changed: &changed,
-        known: &known,
-    };
-    let found = compare::compare(&facts);
+    let found = compare::compare(&resolved.unit.value, held.map(|held| &held.show));
     let parted = |found: &compare::Finding| {
         let names = |one: &compare::Difference| matches!(one.what.as_str(), "DropInPaths" | "FragmentPath");
         let serious = match found.what {

@@ -48,9 +48,8 @@ const SCRIPT: &str = "#!/bin/sh\n# SECRET\nR9=SECRET\nexport R8=SECRET\nexec /op
 /// Scrubs these texts, as they are and with secrets planted among them. No secret is kept, and what is kept asks for the
 /// same.
 pub fn scrub(bytes: &[u8]) {
-    let (files, state, process) = collected(bytes);
-    let environ: Vec<(String, String)> =
-        process.and_then(|process| process.environ).map(|environ| environ.into_iter().collect()).unwrap_or_default();
+    let (files, state, environ) = collected(bytes);
+    let environ: Vec<(String, String)> = environ.into_iter().collect();
     let unit = held(files.clone(), state.clone());
     says_the_same(&unit, &environ);
     nothing_asked_secretly_stays(&unit, &environ);
