@@ -8,11 +8,13 @@
 use crate::redact::{MARK, Redactor};
 use crate::seal::sha256;
 use crate::systemd::Unit;
+use crate::witness::process::wanted;
 use ascertain_model::service::{FileEntry, FileText, ManagerState, NOT_KEPT, Script, UnitFiles};
+use ascertain_unit::collected::Resolved;
 use ascertain_unit::file::{self, Assignment, What};
 use ascertain_unit::layers::{self, Layer};
 use ascertain_unit::specifiers::Context;
-use ascertain_unit::unit::{Content, joined};
+use ascertain_unit::unit::{Content, Environment, joined};
 use ascertain_unit::words::{self, Command, quote};
 use ascertain_unit::wrapper::{self, Change, Known, Seen};
 use serde_json::Value;
@@ -86,16 +88,12 @@ pub fn learn(redactor: &mut Redactor, unit: &Unit) {
             }
         }
     }
-    for layer in layers_of(unit) {
+    for layer in <[Layer; 2]>::from(unit.layers_of(&resolved)) {
         redactor.learn_argv(&layer.outer);
         redactor.learn_argv(&words_of(&layer));
         variables.extend(layer.environment.iter().map(|(name, value, _)| (name.clone(), value.clone())));
     }
     redactor.learn_environ(&variables);
-}
-
-fn layers_of(unit: &Unit) -> Vec<Layer> {
-    unit.layers().map(|(written, loaded)| vec![written, loaded]).unwrap_or_default()
 }
 
 fn words_of(layer: &Layer) -> Vec<String> {
@@ -112,6 +110,7 @@ pub fn scrub(
     let empty = (UnitFiles { name: unit.name().to_owned(), ..UnitFiles::default() }, ManagerState::default());
     let Some(resolved) = unit.resolved() else { return empty };
     let environment = resolved.unit.value.process_environment(&resolved.host);
+    let layers = <[Layer; 2]>::from(unit.layers_of(&resolved));
     let mut scrub = Scrub {
         redactor,
         wanted,
@@ -120,12 +119,12 @@ pub fn scrub(
         salt: salt(),
         known: layers::known(&environment, &unit.files.scripts),
     };
-    scrub.find_used(unit);
-    let mut files = scrub.files(unit);
+    scrub.find_used(unit, &resolved, &environment, &layers);
+    let mut files = scrub.files(unit, &resolved);
     // What the manager gives every service is none of this unit's.
-    let named: BTreeSet<String> = layers_of(unit)
-        .into_iter()
-        .flat_map(|layer| layer.environment)
+    let named: BTreeSet<&String> = layers
+        .iter()
+        .flat_map(|layer| &layer.environment)
         .filter(|(.., place)| *place.file != *layers::OF_ALL)
         .map(|(name, ..)| name)
         .collect();
@@ -140,42 +139,35 @@ pub fn scrub(
         .collect();
     let state = scrub.state(&unit.state);
     let kept = Unit { state, files };
-    let flaw = (!scrub.says_the_same(unit, &kept))
+    let flaw = (!scrub.says_the_same(&layers, &kept))
         .then(|| "what was kept of the unit's files does not come to the same as they do".to_owned());
-    let opaque = layers_of(unit).into_iter().find_map(|layer| layer.unknown.into_iter().next());
-    let opaque = opaque.map(|why| redactor.text(&why));
+    let opaque = layers.iter().find_map(|layer| layer.unknown.first()).map(|why| redactor.text(why));
     (UnitFiles { flaw, opaque, ..kept.files }, kept.state)
 }
 
 impl Scrub<'_> {
     /// Whether what is kept asks for the same, but for its secrets.
-    fn says_the_same(&self, unit: &Unit, kept: &Unit) -> bool {
+    fn says_the_same(&self, before: &[Layer; 2], kept: &Unit) -> bool {
         let own = |layer: &Layer| -> Vec<(String, String)> {
             let own = layer.environment.iter().filter(|(name, ..)| self.keeps(name));
             own.map(|(name, value, _)| (name.clone(), self.redactor.variable(name, value))).collect()
         };
-        let (before, after) = (layers_of(unit), layers_of(kept));
-        before.len() == after.len()
-            && before.iter().zip(&after).all(|(before, after)| {
-                // Of what is not all known nothing is concluded.
-                !after.unknown.is_empty()
-                    || before.unknown.is_empty()
-                        && self.redactor.argv(&words_of(before)) == words_of(after)
-                        && own(before) == own(after)
-            })
+        let Some(after) = kept.layers().map(<[Layer; 2]>::from) else { return false };
+        before.iter().zip(&after).all(|(before, after)| {
+            // Of what is not all known nothing is concluded.
+            !after.unknown.is_empty()
+                || before.unknown.is_empty()
+                    && self.redactor.argv(&words_of(before)) == words_of(after)
+                    && own(before) == own(after)
+        })
     }
 
     fn keeps(&self, name: &str) -> bool {
-        self.used.contains(name)
-            || self.wanted.iter().any(|pattern| match pattern.strip_suffix('*') {
-                Some(prefix) => name.starts_with(prefix),
-                None => pattern == name,
-            })
+        self.used.contains(name) || wanted(self.wanted, name)
     }
 
     /// Variables whose value becomes a part of the command line that is kept anyway.
-    fn find_used(&mut self, unit: &Unit) {
-        let Some(resolved) = unit.resolved() else { return };
+    fn find_used(&mut self, unit: &Unit, resolved: &Resolved, values: &Environment, layers: &[Layer; 2]) {
         let mut commands: Vec<Vec<String>> = resolved
             .unit
             .value
@@ -187,8 +179,6 @@ impl Scrub<'_> {
             let list = unit.state.properties.get(name).and_then(Value::as_array);
             commands.extend(list.into_iter().flatten().filter_map(|command| strings(command.get(1)?)));
         }
-        let layers = layers_of(unit);
-        let values = resolved.unit.value.process_environment(&resolved.host);
         for command in commands {
             for word in self.redactor.argv(&command) {
                 for name in names_in(&word) {
@@ -231,9 +221,9 @@ impl Scrub<'_> {
         format!("[not-kept:{}]", &sha256(&whole)[..8])
     }
 
-    fn files(&self, unit: &Unit) -> UnitFiles {
+    fn files(&self, unit: &Unit, resolved: &Resolved) -> UnitFiles {
         let mut files = unit.files.clone();
-        let environment_files: BTreeSet<String> = environment_files(unit);
+        let environment_files: BTreeSet<String> = environment_files(unit, resolved);
         for (path, entry) in &mut files.entries {
             let FileEntry::Text(text) = entry else {
                 if let FileEntry::Link(target) = entry {
@@ -661,7 +651,7 @@ fn strings(value: &Value) -> Option<Vec<String>> {
     value.as_array()?.iter().map(|item| item.as_str().map(str::to_owned)).collect()
 }
 
-fn environment_files(unit: &Unit) -> BTreeSet<String> {
+fn environment_files(unit: &Unit, resolved: &Resolved) -> BTreeSet<String> {
     let mut named: BTreeSet<String> = BTreeSet::new();
     // Whatever is no unit file and no drop-in was read because something named it as an environment file.
     let is_named_so = |path: &str| path.ends_with(".conf") && path.contains(".d/") || unit_suffix(path);
@@ -677,16 +667,14 @@ fn environment_files(unit: &Unit) -> BTreeSet<String> {
         }
     }
     named.extend(unit.files.entries.keys().filter(|path| !units.contains(*path)).cloned());
-    if let Some(resolved) = unit.resolved() {
-        let own: BTreeSet<String> = resolved.unit.value.paths().map(str::to_owned).collect();
-        for file in &resolved.unit.value.environment_files {
-            let matched = match &file.content {
-                Content::Read(list) => list.iter().map(|(path, _)| path.clone()).collect(),
-                _ => Vec::new(),
-            };
-            let paths = file.path.known().map(str::to_owned).into_iter().chain(matched);
-            named.extend(paths.filter(|path| !own.contains(path)));
-        }
+    let own: BTreeSet<String> = resolved.unit.value.paths().map(str::to_owned).collect();
+    for file in &resolved.unit.value.environment_files {
+        let matched = match &file.content {
+            Content::Read(list) => list.iter().map(|(path, _)| path.clone()).collect(),
+            _ => Vec::new(),
+        };
+        let paths = file.path.known().map(str::to_owned).into_iter().chain(matched);
+        named.extend(paths.filter(|path| !own.contains(path)));
     }
     named
 }

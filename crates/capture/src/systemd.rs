@@ -158,11 +158,15 @@ impl Unit {
 
     /// What a process would be given by what is written, and by what is loaded.
     pub fn layers(&self) -> Option<(Layer, Layer)> {
-        let resolved = self.resolved()?;
+        self.resolved().map(|resolved| self.layers_of(&resolved))
+    }
+
+    /// The same of a unit that is resolved already.
+    pub(crate) fn layers_of(&self, resolved: &Resolved) -> (Layer, Layer) {
         let held = Held::read(&self.state);
-        let written = layers::written(&resolved, &self.files);
-        let loaded = layers::loaded(&resolved, &self.files, &self.state, &held);
-        Some((written, loaded))
+        let written = layers::written(resolved, &self.files);
+        let loaded = layers::loaded(resolved, &self.files, &self.state, &held);
+        (written, loaded)
     }
 }
 

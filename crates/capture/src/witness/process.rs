@@ -85,7 +85,7 @@ pub(crate) fn gap_of(error: &Error) -> ArtifactGap {
 }
 
 /// Whether a variable is to be kept: named, or under a prefix that ends in `*`.
-fn wanted(patterns: &[String], name: &str) -> bool {
+pub(crate) fn wanted(patterns: &[String], name: &str) -> bool {
     patterns.iter().any(|pattern| match pattern.strip_suffix('*') {
         Some(prefix) => name.starts_with(prefix),
         None => name == pattern,
