@@ -8,6 +8,7 @@ use crate::scrub;
 use crate::seal;
 use crate::sockets::{self, Owner};
 use crate::systemd::Unit;
+use crate::time;
 use crate::witness::{Context, Found, WITNESSES, Witness, gap, unit};
 use ascertain_model::capture::{ArtifactGap, Capture, Manifest, Remark, SCHEMA, Start};
 use ascertain_model::wants::{Address, ProcessFacts, Wants};
@@ -621,18 +622,8 @@ fn redact(redactor: &Redactor, name: &str, bytes: &[u8]) -> Vec<u8> {
 /// A moment as RFC 3339 in UTC, to the millisecond.
 fn rfc3339(moment: SystemTime) -> String {
     let since = moment.duration_since(UNIX_EPOCH).unwrap_or_default();
-    let (days, seconds) = (since.as_secs() / 86_400, since.as_secs() % 86_400);
-    // Days since 1970 to a date of the Gregorian calendar, counted in eras of 400 years that begin on 1 March.
-    let days = days + 719_468;
-    let (era, day) = (days / 146_097, days % 146_097);
-    let year = (day - day / 1460 + day / 36_524 - day / 146_096) / 365;
-    let day = day - (365 * year + year / 4 - year / 100);
-    let month = (5 * day + 2) / 153;
-    let day = day - (153 * month + 2) / 5 + 1;
-    let month = if month < 10 { month + 3 } else { month - 9 };
-    let year = year + era * 400 + u64::from(month <= 2);
-    let (hour, minute, second) = (seconds / 3600, seconds / 60 % 60, seconds % 60);
-    format!("{year:04}-{month:02}-{day:02}T{hour:02}:{minute:02}:{second:02}.{:03}Z", since.subsec_millis())
+    let microseconds = u64::try_from(since.as_micros()).unwrap_or(u64::MAX);
+    format!("{}T{}Z", time::date(since.as_secs()), time::of_day(microseconds))
 }
 
 #[cfg(test)]

@@ -20,6 +20,7 @@ pub mod seal;
 pub mod sockets;
 pub mod ssh;
 pub mod systemd;
+pub mod time;
 pub mod witness;
 
 pub use collect::{Options, collect, describe};

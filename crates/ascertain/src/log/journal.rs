@@ -60,7 +60,7 @@ pub struct Known {
 }
 
 fn rfc3339<S: serde::Serializer>(time: &u64, serializer: S) -> Result<S::Ok, S::Error> {
-    serializer.serialize_str(&crate::render::time::rfc3339(*time))
+    serializer.serialize_str(&ascertain_capture::time::rfc3339(*time))
 }
 
 impl Opened {

@@ -46,7 +46,7 @@ pub struct Line {
 }
 
 fn stamp<S: Serializer>(time: &Option<u64>, serializer: S) -> Result<S::Ok, S::Error> {
-    time.map(crate::render::time::rfc3339).serialize(serializer)
+    time.map(ascertain_capture::time::rfc3339).serialize(serializer)
 }
 
 /// What was shown of a log.

@@ -3,10 +3,11 @@
 //! On a terminal: a margin with the settings a line is about, the time of day, and the message wrapped beside them.
 //! Elsewhere each line stays one line, with its full time and its writer, for `grep` and `sort`.
 
-use super::{Paint, json, time};
+use super::{Paint, json};
 use crate::log::Heading;
 use crate::log::journal::Known;
 use crate::log::lines::Line;
+use ascertain_capture::time;
 use ascertain_engines::text::safe;
 use serde::Serialize;
 use std::io::{self, Write};

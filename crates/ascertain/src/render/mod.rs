@@ -4,7 +4,6 @@ pub mod explain;
 pub mod json;
 pub mod log;
 pub mod text;
-pub mod time;
 
 use anstyle::{AnsiColor, Style};
 use ascertain_engines::text::safe;

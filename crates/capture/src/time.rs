@@ -1,4 +1,4 @@
-//! Times of the journal as text, in UTC: nothing here reads the machine's time zone, so a stored log looks the same
+//! Times as text, in UTC: nothing here reads the machine's time zone, so what is stored looks the same
 //! everywhere.
 
 /// `2026-11-30T10:58:21.123456Z` of microseconds since 1970.
