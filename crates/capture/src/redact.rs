@@ -496,8 +496,8 @@ impl Redactor {
                     if bytes[start..end] != self.label_patterns[index] {
                         continue;
                     }
-                    let value = end + quotes(&bytes[end..])
-                        ..end + quotes(&bytes[end..]) + until_space(&bytes[end + quotes(&bytes[end..])..]);
+                    let from = end + quotes(&bytes[end..]);
+                    let value = from..from + until_space(&bytes[from..]);
                     let text = &bytes[value.clone()];
                     if text.len() >= LEARN_UNDECLARED && !text.iter().all(u8::is_ascii_digit) && worth_replacing(text) {
                         found(label, value);
